@@ -9,9 +9,10 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from runner.errors import EvaluationError, ReplyError, StopRunError
-from runner.llm.loose_json import integer, replace_surrogates
+from runner.llm.loose_json import OutsideRangeError, integer, replace_surrogates
 from runner.llm.messages import ChatReply, ChatRequest, Message
 from runner.text.language import detect_language
+from runner.text.reply import split_thought
 
 T = TypeVar("T")
 
@@ -21,6 +22,10 @@ IDENTICAL = 3  # attempts with the same request, before one that shows the model
 REASON = 500  # characters of an error, which may quote the whole reply
 SHOWN = 2000  # characters of the unusable reply in the repair request
 
+ONLY_THOUGHT = (
+    "for the server sent all of it as the model's reasoning (reasoning_content): raise max_tokens, or turn thinking "
+    "off by a parameter in provider.NAME.add"
+)
 REPAIR = {
     "en": "Your reply could not be used: {reason}. Reply again with nothing but one JSON object of the form asked for.",
     "ko": "방금 응답은 사용할 수 없습니다: {reason}. 요청한 형식의 JSON 객체 하나만 다시 출력하세요.",
@@ -31,27 +36,39 @@ async def ask_for_json(
     ask: Ask,
     request: ChatRequest,
     read: Callable[[Mapping[str, Any]], T],
+    read_clamped: Callable[[Mapping[str, Any]], T] | None = None,
 ) -> T:
     """Ask for a JSON object, and return it as `read` converts it; `read` raises ValueError for an object that it cannot
     use.
 
     After such a reply, or one without an object, the identical request is sent again, up to twice, then one with the
-    reply and its fault. After the first reply that may have used all its tokens, the request is sent with twice as
-    many. A refusal is final, and so is a second truncated reply. Raises ReplyError.
+    reply and its fault. A score outside of its range (OutsideRangeError) is asked for once more, with the reply and its
+    fault; what is still outside is what `read_clamped` makes of it, if there is one. After the first reply that may
+    have used all its tokens, the request is sent with twice as many. A refusal is final, and so is a second truncated
+    reply. Raises ReplyError.
     """
     last_text, reason, max_tokens = "", "", request.max_tokens
+    outside: Mapping[str, Any] | None = None
     for attempt in range(IDENTICAL + 1):
         attempted = replace(request, attempt=attempt) if attempt != request.attempt else request
-        if attempt == IDENTICAL:
+        if attempt == IDENTICAL or outside is not None:
             attempted = replace(attempted, messages=_repair_messages(request, last_text, reason))
         reply = await _checked_reply(ask, attempted)
         if reply.used_limit and request.max_tokens == max_tokens and reply.limit is not None:
             request = replace(request, max_tokens=2 * max_tokens)
             reply = await _longer(ask, replace(attempted, max_tokens=2 * max_tokens), reply)
         try:
-            return read(_object_of(reply))
+            found = _object_of(reply)
+            return read(found)
+        except OutsideRangeError as error:
+            if read_clamped is not None and outside is not None:
+                return read_clamped(found)
+            last_text, reason = reply.text, " ".join(str(error).split())[:REASON]
+            outside = None if read_clamped is None else found
         except ValueError as error:
             last_text, reason = reply.text, " ".join(str(error).split())[:REASON]
+    if read_clamped is not None and outside is not None:
+        return read_clamped(outside)
     raise ReplyError(f"no usable answer in {IDENTICAL + 1} replies: {reason}; the last was {_excerpt(last_text)!r}")
 
 
@@ -82,6 +99,8 @@ def _object_of(reply: ChatReply) -> Mapping[str, Any]:
         raise ReplyError(_cut_off(reply))
     if reply.broke_off:
         raise ValueError(f"the reply broke off after {reply.usage.output_tokens} of {reply.limit} tokens")
+    if reply.thought and not reply.text.strip():
+        raise ValueError(f"the reply is empty, {ONLY_THOUGHT}")
     return last_object(reply.text)
 
 
@@ -94,8 +113,8 @@ def last_object(text: str) -> Mapping[str, Any]:
     """The last JSON object in a text that may hold thoughts, prose, code fences and other objects around it; its
     strings may hold line breaks, its numbers be NaN and infinite. Raises ValueError when there is none, or when it
     names something twice."""
-    answer = text.rpartition("</think>")[2]
-    if not answer.strip():
+    answer, _ = split_thought(text.strip())
+    if not answer:
         raise ValueError("the reply is empty")
     last: Mapping[str, Any] | None = None
     broken, start = 0, BEGINNING.search(answer)

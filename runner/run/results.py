@@ -36,9 +36,9 @@ class Tally:
 
     def __init__(self, also: Callable[[int, Mapping[str, Any]], None] = lambda place, row: None) -> None:
         from runner.metrics.aggregate import Costs, Times
-        from runner.metrics.judging import RubricVotes
+        from runner.metrics.judging import ClampedScores, RubricVotes
 
-        self.times, self.costs, self.votes = Times(), Costs(), RubricVotes()
+        self.times, self.costs, self.votes, self.clamped = Times(), Costs(), RubricVotes(), ClampedScores()
         self._also = also
         self.errors: list[str] = []
         self.unfinished = 0
@@ -50,6 +50,7 @@ class Tally:
             self.times.add(row)
             self.costs.add(row)
             self.votes.add(row)
+            self.clamped.add(row)
             self.unfinished += not is_finished(row)
             if row["status"] != "ok" or row["unscored"]:
                 self.errors.append(row["id"])
@@ -86,11 +87,10 @@ def summary_of(
     numbers = aggregate(
         rows, catalogue_in(head), seed=options.seed, total=len(ids), shared_estimates=known, cluster=options.cluster
     )
-    models = models_among(components.parts.values())
     judging = tally.votes.judging(seed=options.seed)
     more = components.root.sums(journal.rows(ids)) if isinstance(components.root, Summing) else {}
-    costs = tally.costs.sums()
-    timing = more.pop("timing", {}).get("latency", {})
+    costs, clamped = tally.costs.sums(), tally.clamped.counts()
+    timing = more.pop("timing", {})
     errors = sum(problem.severity == "error" for problem in finished.problems)
     return {
         "schema": SCHEMA,
@@ -102,17 +102,31 @@ def summary_of(
         **numbers,
         **{name: numbers["metrics"].get(name, {}).get("value") for name in ANSWER_MEANS},
         **({"judging": judging} if judging else {}),
+        **({"clamped_scores": clamped} if clamped else {}),
         **({"cost": costs} if costs else {}),
         **more,
         "facts": {**finished.preparation.facts, "baselines": _baselines(job, components)},
         "data_problems": {"errors": errors, "warnings": len(finished.problems) - errors},
-        "timing": {
-            "latency": {**tally.times.percentiles(), **timing},
-            **finished.preparation.timing,
-            **({} if models is None else models.usage(job.cell)),
-            "created_at": head["created_at"],
-            "elapsed_s": round(finished.elapsed_s, 3),
-        },
+        "timing": _timing(job, head, components, finished, timing),
+    }
+
+
+def _timing(
+    job: Job,
+    head: Mapping[str, Any],
+    components: BuiltComponents,
+    finished: Finished,
+    own: Mapping[str, Any],
+) -> dict[str, Any]:
+    """What depends on the clock; `own`: what the evaluation adds to it."""
+    models = models_among(components.parts.values())
+    return {
+        "latency": {**finished.tally.times.percentiles(), **own.get("latency", {})},
+        **{name: value for name, value in own.items() if name != "latency"},
+        **finished.preparation.timing,
+        **({} if models is None else models.usage(job.cell)),
+        "created_at": head["created_at"],
+        "elapsed_s": round(finished.elapsed_s, 3),
     }
 
 
