@@ -63,8 +63,8 @@ def cues(language: Language) -> Cues:
         name: one_of(data.get(name, {}), classes, start, "")
         for name in ("openers", "contrasts", "after_all", "hedges", "names")
     }
-    questions = {name: compile_late(_filled(each, classes)) for name, each in data["questions"].items()}
-    listed = {name: _filled(each, classes) for name, each in data["evidence"].items()} | {
+    questions = {name: compile_late(_fill_classes(each, classes)) for name, each in data["questions"].items()}
+    listed = {name: _fill_classes(each, classes) for name, each in data["evidence"].items()} | {
         "source": classes[_SOURCES[language]]
     }
     evidence = {
@@ -72,7 +72,7 @@ def cues(language: Language) -> Cues:
         "any": compile_late("|".join(listed[name] for name in (*_SOFT, *_WEAK))),
         "meta": compile_late("|".join(listed[name] for name in _META)),
     }
-    before = {name: compile_late(_filled(each, classes)) for name, each in data.get("before", {}).items()}
+    before = {name: compile_late(_fill_classes(each, classes)) for name, each in data.get("before", {}).items()}
     return Cues(groups, **front, questions=questions, evidence=evidence, before=before)
 
 
@@ -97,7 +97,7 @@ def resolve_classes(classes: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """The classes as expressions; one may use those above it."""
     known: dict[str, str] = {}
     for name, text in classes.items():
-        known[name] = f"(?:{_filled(text.replace(chr(10), ''), known)})"
+        known[name] = f"(?:{_fill_classes(text.replace(chr(10), ''), known)})"
         yield name, known[name]
 
 
@@ -109,7 +109,7 @@ _KOREAN_END = (  # of a predicate, up to the end of its clause
 _CLASS = re.compile(r"\{([a-z_]+)\}")
 
 
-def _filled(pattern: str, classes: Mapping[str, str]) -> str:
+def _fill_classes(pattern: str, classes: Mapping[str, str]) -> str:
     return _CLASS.sub(lambda match: classes[match[1]], pattern)
 
 
@@ -120,5 +120,5 @@ def expression_borders(language: Language) -> tuple[str, str]:
 
 def one_of(entries: Mapping[str, str], classes: Mapping[str, str], start: str, end: str) -> re.Pattern[str]:
     """The cues as one expression between its borders."""
-    filled = "|".join(_filled(pattern, classes) for pattern in entries) or r"(?!)"
-    return compile_late(f"{start}(?:{filled}){end}")
+    joined = "|".join(_fill_classes(pattern, classes) for pattern in entries) or r"(?!)"
+    return compile_late(f"{start}(?:{joined}){end}")
