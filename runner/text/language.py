@@ -15,6 +15,7 @@ Language = Literal["ko", "en"]
 SENTENCE = 2  # words in Hangul, or function words of English, that make a sentence of a text
 
 _HANGUL = compile_late(r"[가-힣ㄱ-ㆎ]+")
+_COMMON_LATIN = compile_late(r"\b[a-z]{3,}\b")  # no names
 _ENGLISH_FUNCTION_WORDS = compile_late(
     r"\b(?:the|a|an|is|are|was|were|be|been|do|does|did|has|have|had|of|in|on|at|to|for|from|with|by|and|or|not|but|if"
     r"|what|who|whom|which|when|where|why|how|can|could|will|would|should|it|its|this|that|these|those|i|you|he|she|we"
@@ -45,7 +46,8 @@ def _sentence_language(text: str) -> str | None:
     """The language of a text of several words; None where too little tells it."""
     if len(_HANGUL.findall(text)) >= SENTENCE or len(_ENGLISH_FUNCTION_WORDS.findall(text)) >= SENTENCE:
         return detect_language(text)
-    return other_language(text)
+    is_latin = len(_COMMON_LATIN.findall(text)) >= SENTENCE and not _HANGUL.search(text)
+    return other_language(text) or ("en" if is_latin else None)
 
 
 # Words that are frequent in one language, and none of English.
