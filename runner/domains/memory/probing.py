@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from runner.domains.memory.context import BuiltContext
+from runner.domains.memory.owners import without_others
+from runner.domains.memory.recall import as_statements
 from runner.domains.memory.records import ChatTurn, Conversation, Fact, MemoryContent, Probe, session_of
 from runner.domains.memory.replay import Moment
 from runner.errors import EvaluationError
@@ -201,12 +203,22 @@ def guard(case: ProbeCase, moment: Moment, view: ProbedMemory) -> None:
 
 
 def _which_show(text: str, facts: Iterable[Fact], besides: Iterable[Fact] = ()) -> list[bool]:
-    return find_facts(text, [fact.forms for fact in facts], [fact.forms for fact in besides])
+    told = as_statements(text) if "?" in text or "？" in text else text
+    return find_facts(told, [fact.forms for fact in facts], [fact.forms for fact in besides])
 
 
 def _which_remembered(text: str, facts: Iterable[Fact], besides: Sequence[Fact] = ()) -> list[bool]:
     """Whether each fact shows in a memory, where that speaks of what the fact is about."""
-    return [flag for fact in facts for flag in _which_show(_sentences_about(text, fact.about), [fact], besides)]
+    return [
+        flag
+        for fact in facts
+        for flag in _which_show(without_others(_sentences_about(text, fact.about), _topic(fact)), [fact], besides)
+    ]
+
+
+def _topic(fact: Fact) -> str:
+    """What a fact is of, as far as its key, its words and its value tell."""
+    return " ".join((fact.key, *fact.forms, *(word for group in fact.about for word in group)))
 
 
 def _sentences_about(text: str, about: Sequence[Sequence[str]]) -> str:
