@@ -213,16 +213,14 @@ def _which_show(text: str, facts: Iterable[Fact], besides: Iterable[Fact] = ()) 
 
 def _which_remembered(text: str, facts: Iterable[Fact], besides: Sequence[Fact] = ()) -> list[bool]:
     """Whether each fact shows in a memory, where that speaks of what the fact is about."""
-    return [
-        flag
-        for fact in facts
-        for flag in _which_show(without_others(_sentences_about(text, fact.about), _topic(fact)), [fact], besides)
-    ]
+    return [flag for fact in facts for flag in _which_show(_text_about(text, fact), [fact], besides)]
 
 
-def _topic(fact: Fact) -> str:
-    """What a fact is of, as far as its key, its words and its value tell."""
-    return " ".join((fact.key, *fact.forms, *(word for group in fact.about for word in group)))
+def _text_about(text: str, fact: Fact) -> str:
+    """What a memory says of the subject of a fact: of what its words name, else of the user."""
+    if fact.about:
+        return _sentences_about(text, fact.about)
+    return without_others(text, " ".join((fact.key, *fact.forms)))
 
 
 def _sentences_about(text: str, about: Sequence[Sequence[str]]) -> str:
