@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 
 from runner.text.endings import follows_count
@@ -197,7 +197,7 @@ _MONTH = (
 _ENGLISH_SMALL = _any(NUMBER_WORDS)
 _ENGLISH = (
     rf"(?:a (?:hundred|thousand|million|billion|dozen|couple)|half a dozen|(?:{_ENGLISH_SMALL}))"
-    rf"(?:[\s-](?:and )?(?:{_ENGLISH_SMALL}|hundred|thousand|million|billion|trillion|dozen)\b)*|dozen"
+    rf"(?:[\s-](?:and )?(?:{_ENGLISH_SMALL}|hundred|thousand|million|billion|trillion|dozen)(?![a-z\d]))*|dozen"
 )
 _IN_DAY = r"(?P<part>[ap]\.?\s?m(?![a-z0-9])\.?|(?:in the |at )(?:morning|afternoon|evening|night))"
 _PATTERNS: tuple[tuple[str, str], ...] = (
@@ -267,8 +267,8 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
     (
         "english",
         rf"(?<![\w-])(?P<words>{_ENGLISH})(?P<andhalf> and a "
-        rf"half)?\b(?!-[a-z])(?:[\s-](?P<latin>{_LATIN_UNIT})\b)?|"
-        rf"(?<![\w-])(?P<words2>{_ENGLISH})-(?P<latin2>{_LATIN_UNIT})\b",
+        rf"half)?(?![a-z\d]|-[a-z])(?:[\s-](?P<latin>{_LATIN_UNIT})(?![a-z\d]))?|"
+        rf"(?<![\w-])(?P<words2>{_ENGLISH})-(?P<latin2>{_LATIN_UNIT})(?![a-z\d])",
     ),
     (
         "sino",
@@ -289,7 +289,7 @@ _DIGIT, _KOREAN_NUMERAL, _ENGLISH_NUMERAL = (
     re.compile("[조억만천백십일이삼사오육칠팔구유시반정자열한두세석서네넉너하둘셋넷다여아스마쉰예루틀흘새레름]"),
     re.compile(
         rf"\b(?:{_ENGLISH_SMALL}|dozen|hundred|thousand|million|first|second|third|fourth|fifth|sixth|seventh|"
-        rf"eighth|ninth|tenth|noon|midday|midnight|half|fortnight|past|to|couple|hour|year)\b"
+        rf"eighth|ninth|tenth|noon|midday|midnight|half|fortnight|past|to|couple|hour|year)(?![a-z])"
     ),
 )
 _ONLY_KOREAN = dict.fromkeys(("sino_date", "hour", "sino", "native", "alone", "days"), (_KOREAN_NUMERAL,))
@@ -304,7 +304,7 @@ _NEEDS: dict[str, tuple[re.Pattern[str], ...]] = {
 }
 _HINT = compile_late(
     rf"[\d½]|\b(?:{_ENGLISH_SMALL}|hundred|thousand|million|billion|dozen|noon|midday|midnight|half|quarter|"
-    rf"fortnight|first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth)\b"
+    rf"fortnight|first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth)(?![a-z])"
     rf"|[조억만천백십일이삼사오육칠팔구반정자열한두세네석넉하둘셋넷다여아스서마쉰예루틀흘새레름]"
 )
 _REST = compile_late("[가-힣]*")
@@ -497,6 +497,9 @@ def _number(match: re.Match[str]) -> Amount | None:
     if parts["neg"]:
         number = -number
     unit = parts["latin"] or parts["hangul"] or parts["mark"] or (parts["sign"] or "").strip()
+    if unit == '"' and match.string.count('"', 0, match.start()) % 2:  # a quote ends
+        bare = _amount_of(match, number, (parts["sign"] or "").strip(), is_large=is_large)
+        return replace(bare, end=match.end("mark") - 1)
     if scale == "m" and not (parts["sign"] or unit):  # metres
         number, unit = number / 1e6, "m"
     return _amount_of(match, number, unit, is_large=is_large)
