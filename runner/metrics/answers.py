@@ -77,9 +77,7 @@ _AFTER_ANY = frozenset(
 )
 
 
-def exact_match(
-    answer: str, known_answers: Sequence[str], distinctions: Distinctions | None = None
-) -> float | None:
+def exact_match(answer: str, known_answers: Sequence[str], distinctions: Distinctions | None = None) -> float | None:
     """Args:
         answer: of the system.
         known_answers: right ones.
@@ -92,9 +90,7 @@ def exact_match(
 
 @lru_cache(maxsize=KEPT)
 def _exact_match(answer: str, known: tuple[str, ...], distinctions: Distinctions | None) -> float | None:
-    return _best(
-        lambda one: float(_is_same_answer(answer, one) and not says_another(answer, one, distinctions)), known
-    )
+    return _best(lambda one: float(_is_same_answer(answer, one) and not says_another(answer, one, distinctions)), known)
 
 
 def token_f1(answer: str, references: Sequence[str]) -> float | None:

@@ -19,7 +19,9 @@ people on it and on sets that took no part in the choice.
 
 from __future__ import annotations
 
+import math
 import re
+import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -28,27 +30,35 @@ from runner.metrics.answers import exact_match
 from runner.metrics.right import By, Decision
 from runner.text.amounts import Amount, amounts
 from runner.text.cues import cue_pattern
-from runner.text.matching import Distinctions, Span, gives, read_text, says_another, spans
+from runner.text.matching import Distinctions, Span, Text, gives, is_article, read_text, says_another, spans
 from runner.text.patterns import compile_late
 from runner.text.words import english_stem
 from runner.text.words import forms as word_forms
-from runner.text.yes_no import reference_stand, stand
+from runner.text.yes_no import asks_yes_no, reference_stand, stand
 
 LONG = 9  # words of a reference from which words do not decide
 ENOUGH = 0.6  # share of the new words of a reference for "right"
 FEW = 0.5  # share of the new words below which, with few triples, "wrong"
 FEW_TRIPLES = 0.25  # share of the letter triples of the new words
+NO_WORD_TRIPLES = 0.35  # the same where no word stands there
 NONE_TRIPLES = 0.1  # the same for a reference of LONG words
+AMOUNT_WEIGHT = 2  # words that an amount counts for
+EXACT = 4  # digits of a number that an answer may round
+ROUNDED = 0.01  # the most by which a rounded amount differs
+LEFT_OUT = 3  # syllables by which a Korean word is longer than one that it contains, where spaces were left out
 NEAR = 60  # characters after a value in which the answer may say that it is one of several
 MOSTLY = 0.6  # share of the letters of a reference that are of amounts, for one that is an amount
 
 _WORD = compile_late(r"-?\d+(?:\.\d+)*|[가-힣]+|[^\W\d_가-힣]+(?:'[^\W\d_]+)?(?:\+{1,2}|#)?\d*")
-_SEGMENT = compile_late(
-    r"[.!?;\n]\s|[,;:\n]\s|\s-\s|\b(?:and|while|whereas|but)\b|(?<=[고며만데])\s|(?<=[0-9가-힣][원개명도분층])\s(?=[가-힣])"
+_LINE = compile_late(r"\n")
+_CLAUSE = compile_late(r"[.!?;\n]\s|[,;:]\s|\s-\s|\b(?:and|while|whereas|but)\b|(?<=[가-힣][고며데])\s|(?<=지만)\s")
+_CODE = compile_late(
+    r"(?=\S*[^\W\d_]|\S*\d\+)(?:\S*[A-Za-z]\d\S*|\S*\d[A-Za-z]\S*|\S*\w[./_@+#]\w\S*|-{1,2}\w\S*|\S+[+#]{1,2})"
 )
-_STOP = frozenset(
-    "a an the of in on at to for by and or is are was were be it its as with from that this he she they his her their s"
-    " what which who whom when where how much many does do did will would can could 은 는 이 가 을 를 의 에".split()
+_SYMBOLIC = compile_late(r"^-[a-z]|\d\+|[\[\]{}=]")
+_STOP = frozenset(  # noqa: SIM905
+    "the of in on at to for by and or is are was were be it its as with from that this he she they his her their s"
+    " what which who whom when where how much many does do did will would can could 후 전 이내 이상 이하 까지 동안 약 총 분당 은 는 이 가 을 를 의 에".split()
 )
 _RANK: tuple[By, ...] = ("other_amount", "denied", "several", "elsewhere", "absent", "needs_model", "undecided")
 
@@ -96,6 +106,8 @@ def _by_one(question: str, reference: str, answer: str, distinctions: Distinctio
         return _by_places(question, reference, answer, places)
     if gives(answer, [reference], distinctions):  # as it is, without letters or as markup
         return Decision(True, "reference")
+    if reference_stand(reference) is not None and asks_yes_no(question):
+        return Decision(None, "undecided")
     return _by_parts(question, reference, answer)
 
 
@@ -103,40 +115,91 @@ def _by_one(question: str, reference: str, answer: str, distinctions: Distinctio
 
 
 def _by_places(question: str, reference: str, answer: str, places: Sequence[Span]) -> Decision:
-    stated = [place for place in places if not _is_denied(question, answer, place)]
+    context = _Context(question, reference, read_text(answer))
+    stated = [place for place in places if not context.is_denied(place)]
     if not stated:
         return Decision(False, "denied")
-    if all(_is_one_of_several(reference, answer, place) for place in stated):
+    if all(context.is_one_of_several(place) for place in stated):
         return Decision(False, "several")
-    if all(_is_of_another(question, reference, answer, place) for place in stated):
+    if all(context.is_of_another(place) for place in stated):
         return Decision(False, "elsewhere")
+    if all(context.is_left_open(place) for place in stated):
+        return Decision(None, "undecided")
     return Decision(True, "reference")
 
 
-def _is_denied(question: str, answer: str, place: Span) -> bool:
-    """Whether the answer says that what stands there is not it, or no more."""
-    from runner.text.stance import is_refuted, stance
+@dataclass(frozen=True, slots=True)
+class _Context:
+    """What an answer says around a place at which a reference stands."""
 
-    text = read_text(answer)
-    if is_refuted(text.plain, *place):
-        return True
-    return stance(text.lined, *place) == "denied" and not cue_pattern("answer_cues", "asks_for_the_past").search(
-        question
-    )
+    question: str
+    reference: str
+    answer: Text
+
+    def is_denied(self, place: Span) -> bool:
+        """Whether the answer says that what stands there is not it, or no more."""
+        from runner.text.stance import is_refuted, stance
+
+        if is_refuted(self.answer.plain, *place):
+            return True
+        if _has(self.question, "asks_for_the_past"):
+            return False
+        before, after = self._around(place)
+        if stance(self.answer.lined, *place) == "denied":
+            return not _has(after, "source")
+        return _has(before, "old_before") or _has(after, "old_after")
+
+    def is_left_open(self, place: Span) -> bool:
+        """Whether it may hold, but something else is preferred."""
+        from runner.text.stance import stance
+
+        return stance(self.answer.lined, *place) == "open" and _has(self._around(place)[1], "dismissed")
+
+    def is_one_of_several(self, place: Span) -> bool:
+        before, after = self._around(place)
+        if _has(before, "either_before") or _has(self.answer.plain[place[1] :][:NEAR], "either_after"):
+            rest = self.answer.plain[place[1] + NEAR :]
+            return not gives(rest, [self.reference])
+        around = f"{before}\0{after}"
+        others = [each for each in self._rivals(around) if not each.is_same(self._own[0])]
+        return len(others) > 1 and _has(around, "either_between")
+
+    def is_of_another(self, place: Span) -> bool:
+        """Whether the answer says it of something else than what was asked: in another row than the words of the
+        question, or, of an amount, in another clause of a sentence than the subject of the question, which has an
+        amount of its own."""
+        if not self._own:
+            rows = [row for row in _parts(self.answer.lined, _LINE) if " ; " in row[1]]
+            mine, others = _split(rows, place[0])
+            asked = _key_words(self.question) - _key_words(self.reference)
+            return bool(mine) and not asked & _key_words(mine) and any(asked & _key_words(row) for row in others)
+        start, end = _sentence(self.answer.plain, place)
+        mine, others = _split(_parts(self.answer.plain[start:end], _CLAUSE), place[0] - start)
+        subject = _subjects(self.question)
+        with_own = (clause for clause in others if self._rivals(clause))
+        return not subject & _key_words(mine) and any(subject & _key_words(clause) for clause in with_own)
+
+    @property
+    def _own(self) -> tuple[Amount, ...]:
+        return amounts(read_text(self.reference).plain)
+
+    def _rivals(self, text: str) -> list[Amount]:
+        """Other amounts of a text that could stand in the place of that of the reference."""
+        own, asked = self._own, amounts(read_text(self.question).plain)
+        return [
+            each
+            for each in amounts(text)
+            if any(each.kind == mine.kind and not mine.is_same(each) for mine in own) and not _is_any(each, asked)
+        ]
+
+    def _around(self, place: Span) -> tuple[str, str]:
+        """The sentence before and after a place."""
+        start, end = _sentence(self.answer.plain, place)
+        return self.answer.plain[start : place[0]], self.answer.plain[place[1] : end]
 
 
-def _is_one_of_several(reference: str, answer: str, place: Span) -> bool:
-    plain = read_text(answer).plain
-    start, end = _sentence(plain, place)
-    before, after = plain[start : place[0]], plain[place[1] : place[1] + NEAR]
-    if cue_pattern("answer_cues", "either_before").search(before) or cue_pattern("answer_cues", "either_after").search(
-        after
-    ):
-        return not gives(plain[end:], [reference])
-    own = amounts(read_text(reference).plain)
-    around = f"{before}\0{plain[place[1] : end]}"
-    others = [each for each in amounts(around) if any(each.kind == mine.kind for mine in own)]
-    return bool(own) and len(others) > 1 and bool(cue_pattern("answer_cues", "either_between").search(around))
+def _has(text: str, group: str) -> bool:
+    return cue_pattern("answer_cues", group).search(text) is not None
 
 
 def _sentence(plain: str, place: Span) -> Span:
@@ -145,31 +208,30 @@ def _sentence(plain: str, place: Span) -> Span:
     return (starts[-1] if starts else 0), place[1] + end.start() if end else len(plain)
 
 
-def _is_of_another(question: str, reference: str, answer: str, place: Span) -> bool:
-    """Whether the answer says an amount of something else than what was asked: the words of the question stand by
-    another amount of its kind, in a part of the answer of its own."""
-    own = amounts(read_text(reference).plain)
-    if not own:
-        return False
-    parts = list(_parts(read_text(answer).plain))
-    asked = _key_words(question)
-    mine = next((text for start, text in parts if start <= place[0] < start + len(text)), "")
-    rivals = [text for _, text in parts if text != mine and _has_other(text, own)]
-    said_here = asked & _key_words(mine)
-    return any((_key_words(rival) & asked) - said_here and not said_here - _key_words(rival) for rival in rivals)
+def _split(parts: Iterable[tuple[int, str]], place: int) -> tuple[str, list[str]]:
+    """The part at a place, and the others."""
+    mine, others = "", []
+    for start, text in parts:
+        if start <= place < start + len(text):
+            mine = text
+        else:
+            others.append(text)
+    return mine, others
 
 
-def _has_other(text: str, own: Sequence[Amount]) -> bool:
-    return any(each.kind == mine.kind and not mine.is_same(each) for each in amounts(text) for mine in own)
-
-
-def _parts(plain: str) -> Iterator[tuple[int, str]]:
-    """The clauses of a text, with their places."""
+def _parts(text: str, ends: re.Pattern[str]) -> Iterator[tuple[int, str]]:
+    """The parts of a text between `ends`, with their places."""
     start = 0
-    for match in _SEGMENT.finditer(plain):
-        yield start, plain[start : match.start()]
+    for match in ends.finditer(text):
+        yield start, text[start : match.start()]
         start = match.end()
-    yield start, plain[start:]
+    yield start, text[start:]
+
+
+def _subjects(question: str) -> frozenset[str]:
+    """Forms of the words of a question that tell one subject from another: names, and what has 의."""
+    names = re.findall(r"(?<!^)(?<![.?!] )\b[A-Z][a-z]+|(?:[가-힣]+ )?[가-힣]+(?=의 )", question)
+    return _key_words(" ".join(names))
 
 
 @lru_cache(maxsize=4096)
@@ -184,14 +246,18 @@ def _key_words(text: str) -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Parts:
-    """`words`: share of the new words of a reference in the answer; `triples`: of their letter triples."""
+    """`words`: share of the new words and amounts of a reference in the answer; `triples`: of their letter triples;
+    `size`: words of the reference; `has_other`: whether another amount stands in the place of one of them; `has_number`: whether
+    one of them, or its number, is given; `has_none`: whether none of the words is."""
 
     words: float
     triples: float
     size: int
     is_amount: bool
-    has_amount: bool
+    lacks_amount: bool
     has_other: bool
+    has_number: bool
+    has_none: bool
 
 
 def _by_parts(question: str, reference: str, answer: str) -> Decision:
@@ -201,33 +267,88 @@ def _by_parts(question: str, reference: str, answer: str) -> Decision:
         return Decision(False, "absent") if is_absent else Decision(None, "needs_model")
     if parts.has_other:
         return Decision(False, "other_amount")
-    if parts.is_amount and parts.has_amount:
+    if parts.is_amount and not parts.lacks_amount:
         return Decision(True, "amount")
-    if parts.words >= ENOUGH:
+    if parts.words >= ENOUGH and not parts.lacks_amount and not _is_code(reference):
         return Decision(True, "words")
-    if parts.words < FEW and parts.triples < FEW_TRIPLES:
+    if (
+        parts.words < FEW
+        and parts.triples < FEW_TRIPLES
+        and not parts.has_number
+        and _are_of_one_script(reference, answer)
+    ):
         return Decision(False, "absent")
     return Decision(None, "undecided")
 
 
+def _is_code(reference: str) -> bool:
+    """Whether a reference is one word whose digits and symbols tell it from others: B17, app.log, C++, -y."""
+    word = reference.strip()
+    return _CODE.fullmatch(word) is not None and not (amounts(read_text(word).plain) and not _SYMBOLIC.search(word))
+
+
+def _are_of_one_script(reference: str, answer: str) -> bool:
+    """Whether the answer has letters of the script of the reference: Einstein may be 아인슈타인."""
+    wanted = _scripts(reference)
+    return not wanted or not wanted.isdisjoint(_scripts(answer))
+
+
+@lru_cache(maxsize=4096)
+def _scripts(text: str) -> frozenset[str]:
+    return frozenset(unicodedata.name(letter, "?").split()[0] for letter in set(text) if letter.isalpha())
+
+
 def _measure(question: str, reference: str, answer: str) -> _Parts:
+    plain = read_text(reference).plain
+    own, given = amounts(plain), amounts(read_text(answer).plain)
+    asked = amounts(read_text(question).plain)
+    missing = [each for each in own if not _is_any(each, given)]
+    others = [each for each in given if not _is_any(each, [*own, *asked])]
+    new, found, triples = _new_words(question, reference, answer)
+    new_amounts = [each for each in own if not _is_any(each, asked)]
+    total = new + AMOUNT_WEIGHT * len(new_amounts)
+    given_weight = found + AMOUNT_WEIGHT * sum(each not in missing for each in new_amounts)
+    return _Parts(
+        words=given_weight / max(1, total),
+        triples=triples,
+        size=len(reference.split()),
+        is_amount=sum(each.end - each.start for each in own) >= MOSTLY * len(plain.strip()) > 0,
+        lacks_amount=bool(missing),
+        has_other=any(_is_instead(each, mine) for mine in missing for each in others),
+        has_number=any(each not in missing or _has_number(each, answer) for each in new_amounts),
+        has_none=not found,
+    )
+
+
+def _has_number(amount: Amount, answer: str) -> bool:
+    """Whether the number of an amount stands in the answer by its own borders, whatever its unit."""
+    if math.isnan(amount.number) or amount.number % 1:
+        return False
+    return re.search(rf"(?<![\d.]){int(amount.number)}(?![\d.]\d|\d)", read_text(answer).plain) is not None
+
+
+def _is_instead(other: Amount, mine: Amount) -> bool:
+    """Whether an amount stands in the place of another one: of its kind, and not the same but for its rounding, or with
+    its number and another unit."""
+    if other.kind == mine.kind:
+        is_exact = len(f"{mine.number:g}".replace(".", "")) >= EXACT and mine.number % 1 > 0
+        return not (is_exact and math.isclose(other.number, mine.number, rel_tol=ROUNDED))
+    return mine.is_measured and other.is_measured and mine.number == other.number
+
+
+@lru_cache(maxsize=8192)
+def _new_words(question: str, reference: str, answer: str) -> tuple[int, int, float]:
+    """The number of words of a reference, besides its amounts, that the question lacks (of all where it holds all of
+    them); the number of those that the answer has; the share of their letter triples that it has."""
     wanted, said, asked = _words(reference), _words(answer), set(_words(question))
     needed = [word for word in wanted if word not in _STOP] or list(wanted)
     new = [word for word in needed if not any(_is_same(each, word) for each in asked)] or needed
-    found = sum(any(_is_same(each, word) for each in dict.fromkeys(said)) for word in new)
     triples = _triples(new)
+    share = len(triples & _triples(said)) / max(1, len(triples))
     plain = read_text(reference).plain
-    own, given = amounts(plain), amounts(read_text(answer).plain)
-    missing = [each for each in own if not _is_any(each, given)]
-    others = [each for each in given if not _is_any(each, [*own, *amounts(read_text(question).plain)])]
-    return _Parts(
-        words=found / max(1, len(new)),
-        triples=len(triples & _triples(said)) / max(1, len(triples)),
-        size=len(reference.split()),
-        is_amount=sum(each.end - each.start for each in own) >= MOSTLY * len(plain.strip()) > 0,
-        has_amount=bool(own) and not missing,
-        has_other=any(each.kind == mine.kind for mine in missing for each in others),
-    )
+    counted = {word for amount in amounts(plain) for word in _words(plain[amount.start : amount.end])}
+    new = [word for word in new if word not in counted]
+    return len(new), sum(any(_is_same(each, word) for each in dict.fromkeys(said)) for word in new), share
 
 
 def _is_any(amount: Amount, others: Iterable[Amount]) -> bool:
@@ -237,8 +358,9 @@ def _is_any(amount: Amount, others: Iterable[Amount]) -> bool:
 @lru_cache(maxsize=4096)
 def _words(text: str) -> tuple[str, ...]:
     """Words and numbers of a folded text in order, articles of English left out."""
-    words = (match[0].removesuffix("'s") for match in _WORD.finditer(read_text(text).plain.replace("’", "'")))
-    return tuple(word for word in words if word not in ("the", "a", "an"))
+    read = read_text(text)
+    words = (match for match in _WORD.finditer(read.plain) if not is_article(read, match.span()))
+    return tuple(match[0].removesuffix("'s") for match in words)
 
 
 def _triples(words: Iterable[str]) -> frozenset[str]:
@@ -252,6 +374,8 @@ def _is_same(one: str, other: str) -> bool:
     if one == other:
         return True
     if "가" <= other[0] <= "힣":
+        if len(one) >= len(other) + LEFT_OUT and len(other) > 1 and other in one:
+            return True
         return one.startswith(other) or not word_forms(one).isdisjoint(word_forms(other))
     if one[0].isdigit() or other[0].isdigit() or not one[0].isalpha():
         return False

@@ -226,7 +226,7 @@ def _join(one: str, other: str) -> bool:
     return one.isalnum() and other.isalnum() and bool(_HANGUL.match(one)) == bool(_HANGUL.match(other))
 
 
-def _spans_outside(read: _Text, forms: Iterable[str], besides: Iterable[str]) -> Iterator[Span]:
+def _spans_outside(read: Text, forms: Iterable[str], besides: Iterable[str]) -> Iterator[Span]:
     """The places of the forms outside of the spans of `besides`."""
     others = [span for form in besides for span in _spans(read, form)]
     return (
@@ -235,7 +235,7 @@ def _spans_outside(read: _Text, forms: Iterable[str], besides: Iterable[str]) ->
 
 
 @dataclass(frozen=True, slots=True)
-class _Text:
+class Text:
     """A folded text with its lines, without them, and in its own letter case where that has the same length."""
 
     lined: str
@@ -248,7 +248,7 @@ class _Text:
 
 
 @lru_cache(maxsize=1024)
-def read_text(text: str) -> _Text:
+def read_text(text: str) -> Text:
     """A text as it is searched; line breaks within a sentence are spaces."""
     own = strip_accents(cased(text))
     folded = own.casefold()
@@ -257,7 +257,7 @@ def read_text(text: str) -> _Text:
         folded = _SHORT.sub(lambda match: _SHORTENED.get(match[0], "요일"), folded)
     lined, lined_own = _join_wrapped_lines(folded), _join_wrapped_lines(own)
     plain = lined.replace("\n", " ")
-    return _Text(lined, plain, lined_own.replace("\n", " ") if len(lined_own) == len(plain) else plain)
+    return Text(lined, plain, lined_own.replace("\n", " ") if len(lined_own) == len(plain) else plain)
 
 
 def _join_wrapped_lines(text: str) -> str:
@@ -273,7 +273,7 @@ def spans(text: str, form: str) -> tuple[Span, ...]:
     return tuple(dict.fromkeys(_spans(read_text(text), form)))
 
 
-def _spans(text: _Text, form: str) -> Iterator[Span]:
+def _spans(text: Text, form: str) -> Iterator[Span]:
     """The places of a form: as it is written, then by its units."""
     value, plain = _value(form), text.plain
     if value.is_literal:
@@ -284,7 +284,7 @@ def _spans(text: _Text, form: str) -> Iterator[Span]:
         yield from (span for span in _by_units(text, value) if value.lone or _is_own(text, span, value))
 
 
-def _is_own(text: _Text, span: Span, value: _Value) -> bool:
+def _is_own(text: Text, span: Span, value: _Value) -> bool:
     """Whether the place of an amount is not that of another (3시 in 3시간, 3시 30분), that of a name not within a
     longer one (York in New York), and that of a name in capitals not that of a common word (US in "us")."""
     plain = text.plain
@@ -299,15 +299,15 @@ def _is_own(text: _Text, span: Span, value: _Value) -> bool:
     return not (value.units and value.units[0].is_name and _COMPASS.search(plain[: span[0]]))
 
 
-def _is_in_capitals(text: _Text, span: Span, capitals: str) -> bool:
+def _is_in_capitals(text: Text, span: Span, capitals: str) -> bool:
     """Whether a name in capitals that is a common word without them stands in capitals; a text without any shows it
     where it is no such word."""
     if text.cased[span[0] : span[1]].replace(".", "").strip() == capitals:
-        return not _is_article(text, span)
-    return not text.has_capitals and not (capitals.lower() in FUNCTION_WORDS or _is_article(text, span))
+        return not is_article(text, span)
+    return not text.has_capitals and not (capitals.lower() in FUNCTION_WORDS or is_article(text, span))
 
 
-def _is_article(text: _Text, span: Span) -> bool:
+def is_article(text: Text, span: Span) -> bool:
     """Whether a word is an article: in front of another word, in small letters or at the head of a sentence."""
     word = text.plain[span[0] : span[1]]
     if word not in _ARTICLES or not _ARTICLE_OF_WORD.match(text.plain, span[1]):
@@ -495,7 +495,7 @@ def _value(form: str) -> _Value:
     return _Value(_with_names(text.cased, units), not is_spelled, lone, capitals)
 
 
-def _capitals(text: _Text) -> str:
+def _capitals(text: Text) -> str:
     """The letters of a name in capitals that is a common word without them, a single letter included."""
     name = text.cased.strip()
     letters = name.replace(".", "")
@@ -517,7 +517,7 @@ def _with_names(form: str, units: Sequence[_Unit]) -> tuple[_Unit, ...]:
 
 
 @lru_cache(maxsize=1024)
-def _units(text: _Text) -> tuple[_Unit, ...]:
+def _units(text: Text) -> tuple[_Unit, ...]:
     """Words and amounts in order."""
     numbers = [_Unit(amount.start, amount.end, amount=amount) for amount in amounts(text.plain)]
     at = 0
@@ -529,7 +529,7 @@ def _units(text: _Text) -> tuple[_Unit, ...]:
             continue
         word = match[0].replace("’", "'").removesuffix("'s")
         stem = _stem(word) if _LETTER.search(word) else ""
-        is_skipped = word in _POSSESSIVES or (word in _ARTICLES and _is_article(text, match.span()))
+        is_skipped = word in _POSSESSIVES or (word in _ARTICLES and is_article(text, match.span()))
         words.append(_Unit(*match.span(), word, stem, is_skipped=is_skipped))
     return tuple(sorted([*numbers, *words], key=lambda unit: unit.start))
 
@@ -560,7 +560,7 @@ class _Reading:
 
 
 @lru_cache(maxsize=1024)
-def _reading(text: _Text) -> _Reading:
+def _reading(text: Text) -> _Reading:
     units = tuple(unit for unit in _units(text) if not unit.is_skipped)
     places: dict[str, list[int]] = {}
     for number, unit in enumerate(units):
@@ -578,7 +578,7 @@ def _key(unit: _Unit) -> str:
     return unit.stem or unit.word
 
 
-def _by_units(text: _Text, value: _Value) -> Iterator[Span]:
+def _by_units(text: Text, value: _Value) -> Iterator[Span]:
     read, plain, units, n = _reading(text), text.plain, value.units, len(value.units)
     for first in read.places.get(_key(units[0]), ()):
         spoken_units = read.units[first : first + n]

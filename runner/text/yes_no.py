@@ -16,7 +16,9 @@ _ASKS = compile_late(
     r"must|has|have|had)\b|(?:나요|까요?|가요|인지|는지|니|죠|되나|한가)\W*$",
     re.IGNORECASE,
 )
-_WHICH = compile_late(r"언제|어디|어느|누구|누가|어떻게|무엇|무슨|뭐|몇|얼마|왜\b|\b(?:or|which|what|when|who)\b", re.IGNORECASE)
+_WHICH = compile_late(
+    r"언제|어디|어느|누구|누가|어떻게|무엇|무슨|뭐|몇|얼마|왜\b|\b(?:or|which|what|when|who)\b", re.IGNORECASE
+)
 
 
 def reference_stand(reference: str) -> bool | None:
