@@ -30,7 +30,18 @@ from runner.metrics.answers import exact_match
 from runner.metrics.right import By, Decision
 from runner.text.amounts import Amount, amounts
 from runner.text.cues import cue_pattern
-from runner.text.matching import Distinctions, Span, Text, gives, is_article, read_text, says_another, spans
+from runner.text.matching import (
+    Distinctions,
+    Span,
+    Text,
+    gives,
+    is_article,
+    is_told_by_case,
+    read_text,
+    says_another,
+    spans,
+)
+from runner.text.normal_form import NO_SPACES
 from runner.text.patterns import compile_late
 from runner.text.words import english_stem
 from runner.text.words import forms as word_forms
@@ -55,6 +66,7 @@ _CLAUSE = compile_late(r"[.!?;\n]\s|[,;:]\s|\s-\s|\b(?:and|while|whereas|but)\b|
 _CODE = compile_late(
     r"(?=\S*[^\W\d_]|\S*\d\+)(?:\S*[A-Za-z]\d\S*|\S*\d[A-Za-z]\S*|\S*\w[./_@+#]\w\S*|-{1,2}\w\S*|\S+[+#]{1,2})"
 )
+_COUNTED = compile_late(rf"(\d+) ?([{NO_SPACES}]{{1,3}})")
 _SYMBOLIC = compile_late(r"^-[a-z]|\d\+|[\[\]{}=]")
 _STOP = frozenset(  # noqa: SIM905
     "the of in on at to for by and or is are was were be it its as with from that this he she they his her their s"
@@ -265,25 +277,30 @@ def _by_parts(question: str, reference: str, answer: str) -> Decision:
     if parts.size >= LONG:
         is_absent = parts.words == 0 and parts.triples < NONE_TRIPLES
         return Decision(False, "absent") if is_absent else Decision(None, "needs_model")
-    if parts.has_other:
+    if parts.has_other or _has_other_count(reference, answer):
         return Decision(False, "other_amount")
     if parts.is_amount and not parts.lacks_amount:
         return Decision(True, "amount")
-    if parts.words >= ENOUGH and not parts.lacks_amount and not _is_code(reference):
-        return Decision(True, "words")
-    if (
-        parts.words < FEW
-        and parts.triples < FEW_TRIPLES
-        and not parts.has_number
-        and _are_of_one_script(reference, answer)
-    ):
+    if _is_code(reference):
         return Decision(False, "absent")
-    return Decision(None, "undecided")
+    if parts.words >= ENOUGH and not parts.lacks_amount:
+        return Decision(True, "words")
+    return Decision(False, "absent") if _is_absent(parts, reference, answer) else Decision(None, "undecided")
+
+
+def _is_absent(parts: _Parts, reference: str, answer: str) -> bool:
+    if parts.is_amount and not amounts(read_text(answer).plain):
+        return True
+    few_triples = NO_WORD_TRIPLES if parts.has_none else FEW_TRIPLES
+    has_few = parts.words < FEW and parts.triples < few_triples
+    return has_few and not parts.has_number and _are_of_one_script(reference, answer)
 
 
 def _is_code(reference: str) -> bool:
-    """Whether a reference is one word whose digits and symbols tell it from others: B17, app.log, C++, -y."""
+    """Whether a reference is one word that its digits, symbols or letter case tell from others: B17, app.log, -y, US."""
     word = reference.strip()
+    if is_told_by_case(word):
+        return True
     return _CODE.fullmatch(word) is not None and not (amounts(read_text(word).plain) and not _SYMBOLIC.search(word))
 
 
@@ -334,6 +351,15 @@ def _is_instead(other: Amount, mine: Amount) -> bool:
         is_exact = len(f"{mine.number:g}".replace(".", "")) >= EXACT and mine.number % 1 > 0
         return not (is_exact and math.isclose(other.number, mine.number, rel_tol=ROUNDED))
     return mine.is_measured and other.is_measured and mine.number == other.number
+
+
+def _has_other_count(reference: str, answer: str) -> bool:
+    """Whether the answer counts otherwise in a script without spaces: 14天 for 4天."""
+    counted = _COUNTED.fullmatch(reference.strip())
+    if counted is None:
+        return False
+    numbers = re.findall(rf"(\d+) ?{re.escape(counted[2])}", read_text(answer).plain)
+    return bool(numbers) and counted[1] not in numbers
 
 
 @lru_cache(maxsize=8192)

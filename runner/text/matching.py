@@ -176,6 +176,11 @@ def says_another(answer: str, reference: str, distinctions: Distinctions | None)
     )
 
 
+def is_told_by_case(form: str) -> bool:
+    """Whether letter case alone tells a form from a common word: US, IT, a single capital letter."""
+    return bool(_value(form).capitals)
+
+
 def is_same(text: str, form: str) -> bool:
     """Whether a text is a form, and nothing else, as it is written."""
     return bool(form.strip()) and text.strip() == form.strip()
