@@ -28,7 +28,7 @@ from functools import lru_cache
 
 from runner.metrics.answers import exact_match
 from runner.metrics.right import By, Decision
-from runner.text.amounts import Amount, amounts
+from runner.text.amounts import BARE, DATE, Amount, amounts
 from runner.text.cues import cue_pattern
 from runner.text.matching import (
     Distinctions,
@@ -61,8 +61,10 @@ NEAR = 60  # characters after a value in which the answer may say that it is one
 MOSTLY = 0.6  # share of the letters of a reference that are of amounts, for one that is an amount
 
 _WORD = compile_late(r"-?\d+(?:\.\d+)*|[가-힣]+|[^\W\d_가-힣]+(?:'[^\W\d_]+)?(?:\+{1,2}|#)?\d*")
+_END_OF_CHOICE = compile_late(r"[.!?;\n]\s|;|\bbut\b|(?<=[가-힣]고)\s")
+_COORDINATE = compile_late(r"[;\n]\s|\b(?:while|whereas)\b|(?<=[가-힣][고며데])\s|(?<=지만)\s|, (?=[0-9가-힣])")
 _LINE = compile_late(r"\n")
-_CLAUSE = compile_late(r"[.!?;\n]\s|[,;:]\s|\s-\s|\b(?:and|while|whereas|but)\b|(?<=[가-힣][고며데])\s|(?<=지만)\s")
+_CLAUSE = compile_late(r"[.!?;\n]\s|[,;]\s|\s-\s|\b(?:and|while|whereas|but)\b|(?<=[가-힣][고며데])\s|(?<=지만)\s")
 _CODE = compile_late(
     r"(?=\S*[^\W\d_]|\S*\d\+)(?:\S*[A-Za-z]\d\S*|\S*\d[A-Za-z]\S*|\S*\w[./_@+#]\w\S*|-{1,2}\w\S*|\S+[+#]{1,2})"
 )
@@ -152,26 +154,31 @@ class _Context:
         """Whether the answer says that what stands there is not it, or no more."""
         from runner.text.stance import is_refuted, stance
 
-        if is_refuted(self.answer.plain, *place):
+        before, after = self._around(place)
+        if is_refuted(self.answer.plain, *place) or _has(self.answer.plain[place[1] :][:NEAR], "refuted_after"):
             return True
         if _has(self.question, "asks_for_the_past"):
             return False
-        before, after = self._around(place)
         if stance(self.answer.lined, *place) == "denied":
             return not _has(after, "source")
         return _has(before, "old_before") or _has(after, "old_after")
 
     def is_left_open(self, place: Span) -> bool:
-        """Whether it may hold, but something else is preferred."""
+        """Whether it may hold, but something else may as well, or is preferred."""
         from runner.text.stance import stance
 
-        return stance(self.answer.lined, *place) == "open" and _has(self._around(place)[1], "dismissed")
+        before, after = self._around(place)
+        if stance(self.answer.lined, *place) != "open":
+            return False
+        return _has(after, "dismissed") or _has(f"{before}\0{after}", "open_between")
 
     def is_one_of_several(self, place: Span) -> bool:
         before, after = self._around(place)
         if _has(before, "either_before") or _has(self.answer.plain[place[1] :][:NEAR], "either_after"):
             rest = self.answer.plain[place[1] + NEAR :]
             return not gives(rest, [self.reference])
+        if self._is_passed_over(place):
+            return True
         around = f"{before}\0{after}"
         others = [each for each in self._rivals(around) if not each.is_same(self._own[0])]
         return len(others) > 1 and _has(around, "either_between")
@@ -180,16 +187,40 @@ class _Context:
         """Whether the answer says it of something else than what was asked: in another row than the words of the
         question, or, of an amount, in another clause of a sentence than the subject of the question, which has an
         amount of its own."""
-        if not self._own:
-            rows = [row for row in _parts(self.answer.lined, _LINE) if " ; " in row[1]]
-            mine, others = _split(rows, place[0])
+        rows = [row for row in _parts(self.answer.lined, _LINE) if " ; " in row[1]]
+        mine, others = _split(rows, place[0])
+        if mine:
             asked = _key_words(self.question) - _key_words(self.reference)
-            return bool(mine) and not asked & _key_words(mine) and any(asked & _key_words(row) for row in others)
+            return not asked & _key_words(mine) and any(asked & _key_words(row) for row in others)
         start, end = _sentence(self.answer.plain, place)
-        mine, others = _split(_parts(self.answer.plain[start:end], _CLAUSE), place[0] - start)
-        subject = _subjects(self.question)
-        with_own = (clause for clause in others if self._rivals(clause))
-        return not subject & _key_words(mine) and any(subject & _key_words(clause) for clause in with_own)
+        mine, others = _split(
+            _parts(self.answer.plain[start:end], _CLAUSE if self._own else _COORDINATE), place[0] - start
+        )
+        return any(self._is_beside(mine, clause) for clause in others)
+
+    def _is_beside(self, mine: str, other: str) -> bool:
+        """Whether two clauses of a sentence say the same of two subjects, and the other one of that of the question."""
+        asked = _key_words(self.question) - _key_words(self.reference)
+        ours, theirs = _key_words(mine), _key_words(other)
+        if not (asked & theirs) - ours or (asked & ours) - theirs:
+            return False
+        if self._own:
+            return bool(self._rivals(other))
+        has_own_subject = bool(ours - asked - theirs - _key_words(self.reference))
+        return has_own_subject and bool(ours & theirs - _key_words(self.reference))
+
+    def _is_passed_over(self, place: Span) -> bool:
+        """Whether the answer lists it, and says in another clause which one was chosen."""
+        clauses = list(_parts(self.answer.plain, _END_OF_CHOICE))
+        mine, others = _split(clauses, place[0])
+        is_listed = "," in mine or " and " in mine
+        chosen = [clause for clause in others if _has(clause, "chosen")]
+        return (
+            is_listed
+            and bool(chosen)
+            and not _has(mine, "chosen")
+            and not any(gives(each, [self.reference]) for each in chosen)
+        )
 
     @property
     def _own(self) -> tuple[Amount, ...]:
@@ -199,15 +230,19 @@ class _Context:
         """Other amounts of a text that could stand in the place of that of the reference."""
         own, asked = self._own, amounts(read_text(self.question).plain)
         return [
-            each
-            for each in amounts(text)
-            if any(each.kind == mine.kind and not mine.is_same(each) for mine in own) and not _is_any(each, asked)
+            each for each in amounts(text) if any(_are_rivals(each, mine) for mine in own) and not _is_any(each, asked)
         ]
 
     def _around(self, place: Span) -> tuple[str, str]:
         """The sentence before and after a place."""
         start, end = _sentence(self.answer.plain, place)
         return self.answer.plain[start : place[0]], self.answer.plain[place[1] : end]
+
+
+def _are_rivals(one: Amount, other: Amount) -> bool:
+    """Whether two amounts are of one kind and differ; dates and years that a text tells are of several things."""
+    is_year = one.kind == DATE or 1000 <= one.number < 3000 and one.kind in (BARE, "date.year")
+    return one.kind == other.kind and not one.is_same(other) and not is_year
 
 
 def _has(text: str, group: str) -> bool:
@@ -240,16 +275,10 @@ def _parts(text: str, ends: re.Pattern[str]) -> Iterator[tuple[int, str]]:
     yield start, text[start:]
 
 
-def _subjects(question: str) -> frozenset[str]:
-    """Forms of the words of a question that tell one subject from another: names, and what has 의."""
-    names = re.findall(r"(?<!^)(?<![.?!] )\b[A-Z][a-z]+|(?:[가-힣]+ )?[가-힣]+(?=의 )", question)
-    return _key_words(" ".join(names))
-
-
 @lru_cache(maxsize=4096)
 def _key_words(text: str) -> frozenset[str]:
     """Forms of the words of a text that carry meaning."""
-    found = [word for word in _words(text) if word not in _STOP and not word[-1].isdigit()]
+    found = [word for word in _words(text) if word not in _STOP]
     return frozenset(form for word in found for form in word_forms(word))
 
 
@@ -260,7 +289,8 @@ def _key_words(text: str) -> frozenset[str]:
 class _Parts:
     """`words`: share of the new words and amounts of a reference in the answer; `triples`: of their letter triples;
     `size`: words of the reference; `has_other`: whether another amount stands in the place of one of them; `has_number`: whether
-    one of them, or its number, is given; `has_none`: whether none of the words is."""
+    one of them, or its number, is given; `has_none`: whether none of the words is; `has_last`: whether
+    the last one is."""
 
     words: float
     triples: float
@@ -270,6 +300,7 @@ class _Parts:
     has_other: bool
     has_number: bool
     has_none: bool
+    has_last: bool
 
 
 def _by_parts(question: str, reference: str, answer: str) -> Decision:
@@ -293,7 +324,7 @@ def _is_absent(parts: _Parts, reference: str, answer: str) -> bool:
         return True
     few_triples = NO_WORD_TRIPLES if parts.has_none else FEW_TRIPLES
     has_few = parts.words < FEW and parts.triples < few_triples
-    return has_few and not parts.has_number and _are_of_one_script(reference, answer)
+    return has_few and not parts.has_number and not parts.has_last and _are_of_one_script(reference, answer)
 
 
 def _is_code(reference: str) -> bool:
@@ -321,7 +352,7 @@ def _measure(question: str, reference: str, answer: str) -> _Parts:
     asked = amounts(read_text(question).plain)
     missing = [each for each in own if not _is_any(each, given)]
     others = [each for each in given if not _is_any(each, [*own, *asked])]
-    new, found, triples = _new_words(question, reference, answer)
+    new, found, triples, has_last = _new_words(question, reference, answer)
     new_amounts = [each for each in own if not _is_any(each, asked)]
     total = new + AMOUNT_WEIGHT * len(new_amounts)
     given_weight = found + AMOUNT_WEIGHT * sum(each not in missing for each in new_amounts)
@@ -334,6 +365,7 @@ def _measure(question: str, reference: str, answer: str) -> _Parts:
         has_other=any(_is_instead(each, mine) for mine in missing for each in others),
         has_number=any(each not in missing or _has_number(each, answer) for each in new_amounts),
         has_none=not found,
+        has_last=has_last,
     )
 
 
@@ -363,9 +395,10 @@ def _has_other_count(reference: str, answer: str) -> bool:
 
 
 @lru_cache(maxsize=8192)
-def _new_words(question: str, reference: str, answer: str) -> tuple[int, int, float]:
+def _new_words(question: str, reference: str, answer: str) -> tuple[int, int, float, bool]:
     """The number of words of a reference, besides its amounts, that the question lacks (of all where it holds all of
-    them); the number of those that the answer has; the share of their letter triples that it has."""
+    them); the number of those that the answer has; the share of their letter triples that it has;
+    whether it has the last one of several."""
     wanted, said, asked = _words(reference), _words(answer), set(_words(question))
     needed = [word for word in wanted if word not in _STOP] or list(wanted)
     new = [word for word in needed if not any(_is_same(each, word) for each in asked)] or needed
@@ -374,7 +407,8 @@ def _new_words(question: str, reference: str, answer: str) -> tuple[int, int, fl
     plain = read_text(reference).plain
     counted = {word for amount in amounts(plain) for word in _words(plain[amount.start : amount.end])}
     new = [word for word in new if word not in counted]
-    return len(new), sum(any(_is_same(each, word) for each in dict.fromkeys(said)) for word in new), share
+    are_found = [any(_is_same(each, word) for each in dict.fromkeys(said)) for word in new]
+    return len(new), sum(are_found), share, len(new) > 1 and are_found[-1]
 
 
 def _is_any(amount: Amount, others: Iterable[Amount]) -> bool:

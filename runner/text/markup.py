@@ -16,7 +16,7 @@ from runner.text.citations import without_citations
 from runner.text.patterns import compile_late
 
 _MAY_HAVE_MARKUP = compile_late(
-    r"[*_`~<&#|\[\]^>【†¹²³⁰⁴-⁹]|^\s*(?:[-•+]|\d{1,2}[.)])\s|[(](?:source|출처)|[가-힣]\d{1,2}[)]",
+    r"[*_`~<&#|\[\]^>【†¹²³⁰⁴-⁹]|^\s*(?:[-•+]|\d{1,2}[.)])\s|[(](?:sources?|출처|see|cf|ref|참고|근거)\b|[(][^()\n]*(?:\d{4}|p\. ?\d|쪽|참조|et al)|[가-힣]\d{1,2}[)]",
     re.MULTILINE | re.IGNORECASE,
 )
 STRUCK = compile_late(r"~~(?=\S).+?(?<=\S)~~|<(del|s|strike)\b[^<>]*>.*?</\1\s*>", re.DOTALL | re.IGNORECASE)
@@ -36,7 +36,9 @@ _FENCE = compile_late(r"^[ \t]*(?:>[ \t]*)*(?:`{3,}|~{3,})[^\n`]*$", re.MULTILIN
 _LINK = compile_late(r"!?\[([^\]\[\n]*)\]\((?:[^()\s]|\([^()\s]*\))*(?:\s+\"[^\"\n]*\")?\)")
 _NOTE = compile_late(
     r"\s?(?:\[\^[\w-]{1,12}\]|\^\d{1,2}\^|【[^】\n]*[\d†][^】\n]*】"
-    r"|[(\[](?:sources?|see|ref|출처|참고|근거)\b ?\d*[:.][^)\]\n]*[)\]])",
+    r"|[(\[](?:sources?|ref|출처|참고|근거)\b ?\d*[:.][^)\]\n]*[)\]]"
+    r"|\((?:see|cf\.?)\b[^()\n]*\)|\([^()\n]*(?:\bpp?\. ?\d|\d쪽|참조|\bet al\b)[^()\n]*\)"
+    r"|\([^\W\d_][^()\d\n]{1,40}, (?:1[5-9]|20)\d\d[a-z]?(?:[,;:] [^()\n]*)?\))",
     re.IGNORECASE,
 )
 _FOOTNOTE_LINE = compile_late(r"^\s*(?:\[\^[\w-]+\]:|[¹²³⁰⁴-⁹]+\s).*$", re.MULTILINE)

@@ -102,6 +102,9 @@ _TRIMMED = {
     "aug": "august", "sept": "september", "oct": "october", "nov": "november", "dec": "december",
 }  # fmt: skip
 _VERBAL = compile_late(r"[기다함음는한된할]$")
+_LABEL = compile_late(
+    r"(?:\b(?:table|figure|fig\.|section|page|p\.|chapter|appendix|footnote)|표|그림|부록) ?$"
+)  # Table 12
 _GOES_ON = compile_late(r"[.:]\d")  # v2 in v2.3
 _COMPASS = compile_late(r"(?:^|[.!?,]|\b(?:in|to|from|of|at|near|around|for|than)) ?(?:new|west|north|south|east) $")
 
@@ -286,7 +289,11 @@ def _spans(text: Text, form: str) -> Iterator[Span]:
             if _is_whole_number(plain, span) and _is_whole_word(plain, span) and _is_own(text, span, value):
                 yield span
     if value.units:
-        yield from (span for span in _by_units(text, value) if value.lone or _is_own(text, span, value))
+        yield from (
+            span
+            for span in _by_units(text, value)
+            if (value.lone and not _LABEL.search(plain[: span[0]])) or _is_own(text, span, value)
+        )
 
 
 def _is_own(text: Text, span: Span, value: _Value) -> bool:
@@ -299,6 +306,8 @@ def _is_own(text: Text, span: Span, value: _Value) -> bool:
             for amount in amounts(plain)
             if amount.kind and amount.start < span[1] and span[0] < amount.end
         )
+    if value.lone is not None and _LABEL.search(plain[: span[0]]):
+        return False
     if value.capitals and not _is_in_capitals(text, span, value.capitals):
         return False
     return not (value.units and value.units[0].is_name and _COMPASS.search(plain[: span[0]]))
