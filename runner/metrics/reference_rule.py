@@ -36,6 +36,7 @@ from runner.text.matching import (
     Text,
     gives,
     is_article,
+    is_label,
     is_told_by_case,
     read_text,
     says_another,
@@ -45,13 +46,14 @@ from runner.text.normal_form import NO_SPACES
 from runner.text.patterns import compile_late
 from runner.text.words import english_stem
 from runner.text.words import forms as word_forms
-from runner.text.yes_no import asks_yes_no, reference_stand, stand
+from runner.text.yes_no import asks_yes_no, denies, reference_stand, stand
 
+LONG_KOREAN = 7  # the same for a sentence in Korean
 LONG = 9  # words of a reference from which words do not decide
 ENOUGH = 0.6  # share of the new words of a reference for "right"
 FEW = 0.5  # share of the new words below which, with few triples, "wrong"
 FEW_TRIPLES = 0.25  # share of the letter triples of the new words
-NO_WORD_TRIPLES = 0.35  # the same where no word stands there
+NO_WORD_TRIPLES = 0.28  # the same where no word stands there
 NONE_TRIPLES = 0.1  # the same for a reference of LONG words
 AMOUNT_WEIGHT = 2  # words that an amount counts for
 EXACT = 4  # digits of a number that an answer may round
@@ -68,11 +70,75 @@ _CLAUSE = compile_late(r"[.!?;\n]\s|[,;]\s|\s-\s|\b(?:and|while|whereas|but)\b|(
 _CODE = compile_late(
     r"(?=\S*[^\W\d_]|\S*\d\+)(?:\S*[A-Za-z]\d\S*|\S*\d[A-Za-z]\S*|\S*\w[./_@+#]\w\S*|-{1,2}\w\S*|\S+[+#]{1,2})"
 )
+_KOREAN_SENTENCE = compile_late(r"[가-힣](?:다|요|음|함)[.\s]*$")
 _COUNTED = compile_late(rf"(\d+) ?([{NO_SPACES}]{{1,3}})")
 _SYMBOLIC = compile_late(r"^-[a-z]|\d\+|[\[\]{}=]")
-_STOP = frozenset(  # noqa: SIM905
-    "the of in on at to for by and or is are was were be it its as with from that this he she they his her their s"
-    " what which who whom when where how much many does do did will would can could 후 전 이내 이상 이하 까지 동안 약 총 분당 은 는 이 가 을 를 의 에".split()
+_STOP = frozenset(
+    [
+        "the",
+        "of",
+        "in",
+        "on",
+        "at",
+        "to",
+        "for",
+        "by",
+        "and",
+        "or",
+        "is",
+        "are",
+        "was",
+        "were",
+        "be",
+        "it",
+        "its",
+        "as",
+        "with",
+        "from",
+        "that",
+        "this",
+        "he",
+        "she",
+        "they",
+        "his",
+        "her",
+        "their",
+        "s",
+        "what",
+        "which",
+        "who",
+        "whom",
+        "when",
+        "where",
+        "how",
+        "much",
+        "many",
+        "does",
+        "do",
+        "did",
+        "will",
+        "would",
+        "can",
+        "could",
+        "후",
+        "전",
+        "이내",
+        "이상",
+        "이하",
+        "까지",
+        "동안",
+        "약",
+        "총",
+        "분당",
+        "은",
+        "는",
+        "이",
+        "가",
+        "을",
+        "를",
+        "의",
+        "에",
+    ]
 )
 _RANK: tuple[By, ...] = ("other_amount", "denied", "several", "elsewhere", "absent", "needs_model", "undecided")
 
@@ -137,7 +203,7 @@ def _by_places(question: str, reference: str, answer: str, places: Sequence[Span
         return Decision(False, "several")
     if all(context.is_of_another(place) for place in stated):
         return Decision(False, "elsewhere")
-    if all(context.is_left_open(place) for place in stated):
+    if all(context.is_left_open(place) or context.is_uncertain(place) for place in stated):
         return Decision(None, "undecided")
     return Decision(True, "reference")
 
@@ -171,6 +237,20 @@ class _Context:
         if stance(self.answer.lined, *place) != "open":
             return False
         return _has(after, "dismissed") or _has(f"{before}\0{after}", "open_between")
+
+    def is_uncertain(self, place: Span) -> bool:
+        """Whether its clause denies something, or other amounts of its kind stand in the answer and nothing that was
+        asked stands by this one."""
+        start, end = _sentence(self.answer.plain, place)
+        mine, _ = _split(_parts(self.answer.plain[start:end], _CLAUSE), place[0] - start)
+        said = self.answer.plain[place[0] : place[1]]
+        if said in mine and denies(mine.rpartition(said)[2]) and not denies(self.question):
+            return True
+        if not self._own or not self._rivals(self.answer.plain):
+            return False
+        asked = _key_words(self.question) - _key_words(self.reference)
+        row = self.answer.plain[max(0, place[0] - NEAR) : place[0]] if " ; " in self.answer.plain else mine
+        return not asked & _key_words(row)
 
     def is_one_of_several(self, place: Span) -> bool:
         before, after = self._around(place)
@@ -241,7 +321,7 @@ class _Context:
 
 def _are_rivals(one: Amount, other: Amount) -> bool:
     """Whether two amounts are of one kind and differ; dates and years that a text tells are of several things."""
-    is_year = one.kind == DATE or 1000 <= one.number < 3000 and one.kind in (BARE, "date.year")
+    is_year = one.kind == DATE or (1000 <= one.number < 3000 and one.kind in (BARE, "date.year"))
     return one.kind == other.kind and not one.is_same(other) and not is_year
 
 
@@ -287,14 +367,11 @@ def _key_words(text: str) -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Parts:
-    """`words`: share of the new words and amounts of a reference in the answer; `triples`: of their letter triples;
-    `size`: words of the reference; `has_other`: whether another amount stands in the place of one of them; `has_number`: whether
-    one of them, or its number, is given; `has_none`: whether none of the words is; `has_last`: whether
-    the last one is."""
+    """`words`: share of the new words and amounts of a reference in the answer; `has_other`: whether another amount
+    stands in the place of one of them; `has_number`: whether one of them, or its number, is given; `has_none`: whether
+    none of the words is; `has_last`: whether the last one of several is."""
 
     words: float
-    triples: float
-    size: int
     is_amount: bool
     lacks_amount: bool
     has_other: bool
@@ -305,8 +382,8 @@ class _Parts:
 
 def _by_parts(question: str, reference: str, answer: str) -> Decision:
     parts = _measure(question, reference, answer)
-    if parts.size >= LONG:
-        is_absent = parts.words == 0 and parts.triples < NONE_TRIPLES
+    if _is_long(reference):
+        is_absent = parts.words == 0 and _triple_share(question, reference, answer) < NONE_TRIPLES
         return Decision(False, "absent") if is_absent else Decision(None, "needs_model")
     if parts.has_other or _has_other_count(reference, answer):
         return Decision(False, "other_amount")
@@ -316,15 +393,29 @@ def _by_parts(question: str, reference: str, answer: str) -> Decision:
         return Decision(False, "absent")
     if parts.words >= ENOUGH and not parts.lacks_amount:
         return Decision(True, "words")
-    return Decision(False, "absent") if _is_absent(parts, reference, answer) else Decision(None, "undecided")
+    is_absent = _is_absent(parts, question, reference, answer)
+    return Decision(False, "absent") if is_absent else Decision(None, "undecided")
 
 
-def _is_absent(parts: _Parts, reference: str, answer: str) -> bool:
-    if parts.is_amount and not amounts(read_text(answer).plain):
+def _is_absent(parts: _Parts, question: str, reference: str, answer: str) -> bool:
+    if parts.is_amount and not _given_amounts(answer):
         return True
+    if parts.words >= FEW or parts.has_number or parts.has_last or not _are_of_one_script(reference, answer):
+        return False
     few_triples = NO_WORD_TRIPLES if parts.has_none else FEW_TRIPLES
-    has_few = parts.words < FEW and parts.triples < few_triples
-    return has_few and not parts.has_number and not parts.has_last and _are_of_one_script(reference, answer)
+    return _triple_share(question, reference, answer) < few_triples and not _has_initials(reference, answer)
+
+
+def _is_long(reference: str) -> bool:
+    """Whether a reference is a sentence, which words do not decide; Korean has fewer words for the same."""
+    size = len(reference.split())
+    return size >= LONG or (size >= LONG_KOREAN and _KOREAN_SENTENCE.search(reference) is not None)
+
+
+def _has_initials(reference: str, answer: str) -> bool:
+    """Whether the answer shortens a name to its initials: FDR."""
+    initials = "".join(word[0] for word in reference.split() if word[0].isupper())
+    return len(initials) > 1 and initials in re.findall(r"\w+", answer)
 
 
 def _is_code(reference: str) -> bool:
@@ -348,25 +439,31 @@ def _scripts(text: str) -> frozenset[str]:
 
 def _measure(question: str, reference: str, answer: str) -> _Parts:
     plain = read_text(reference).plain
-    own, given = amounts(plain), amounts(read_text(answer).plain)
+    own, given = amounts(plain), _given_amounts(answer)
     asked = amounts(read_text(question).plain)
     missing = [each for each in own if not _is_any(each, given)]
     others = [each for each in given if not _is_any(each, [*own, *asked])]
-    new, found, triples, has_last = _new_words(question, reference, answer)
+    new = [word for word in _new_words(question, reference) if word not in _amount_words(reference)]
+    said = frozenset(_words(answer))
+    are_found = [word in said or any(_is_same(each, word) for each in said) for word in new]
     new_amounts = [each for each in own if not _is_any(each, asked)]
-    total = new + AMOUNT_WEIGHT * len(new_amounts)
-    given_weight = found + AMOUNT_WEIGHT * sum(each not in missing for each in new_amounts)
+    total = len(new) + AMOUNT_WEIGHT * len(new_amounts)
+    given_weight = sum(are_found) + AMOUNT_WEIGHT * sum(each not in missing for each in new_amounts)
     return _Parts(
         words=given_weight / max(1, total),
-        triples=triples,
-        size=len(reference.split()),
         is_amount=sum(each.end - each.start for each in own) >= MOSTLY * len(plain.strip()) > 0,
         lacks_amount=bool(missing),
         has_other=any(_is_instead(each, mine) for mine in missing for each in others),
         has_number=any(each not in missing or _has_number(each, answer) for each in new_amounts),
-        has_none=not found,
-        has_last=has_last,
+        has_none=not any(are_found),
+        has_last=len(new) > 1 and are_found[-1],
     )
+
+
+@lru_cache(maxsize=4096)
+def _given_amounts(answer: str) -> tuple[Amount, ...]:
+    text = read_text(answer)
+    return tuple(each for each in amounts(text.plain) if not is_label(text, (each.start, each.end)))
 
 
 def _has_number(amount: Amount, answer: str) -> bool:
@@ -395,20 +492,25 @@ def _has_other_count(reference: str, answer: str) -> bool:
 
 
 @lru_cache(maxsize=8192)
-def _new_words(question: str, reference: str, answer: str) -> tuple[int, int, float, bool]:
-    """The number of words of a reference, besides its amounts, that the question lacks (of all where it holds all of
-    them); the number of those that the answer has; the share of their letter triples that it has;
-    whether it has the last one of several."""
-    wanted, said, asked = _words(reference), _words(answer), set(_words(question))
+def _new_words(question: str, reference: str) -> tuple[str, ...]:
+    """The words of a reference that the question lacks; all of them where it holds all of them."""
+    wanted, asked = _words(reference), frozenset(_words(question))
     needed = [word for word in wanted if word not in _STOP] or list(wanted)
-    new = [word for word in needed if not any(_is_same(each, word) for each in asked)] or needed
-    triples = _triples(new)
-    share = len(triples & _triples(said)) / max(1, len(triples))
+    return tuple(
+        word for word in needed if not (word in asked or any(_is_same(each, word) for each in asked))
+    ) or tuple(needed)
+
+
+@lru_cache(maxsize=8192)
+def _amount_words(reference: str) -> frozenset[str]:
     plain = read_text(reference).plain
-    counted = {word for amount in amounts(plain) for word in _words(plain[amount.start : amount.end])}
-    new = [word for word in new if word not in counted]
-    are_found = [any(_is_same(each, word) for each in dict.fromkeys(said)) for word in new]
-    return len(new), sum(are_found), share, len(new) > 1 and are_found[-1]
+    return frozenset(word for amount in amounts(plain) for word in _words(plain[amount.start : amount.end]))
+
+
+def _triple_share(question: str, reference: str, answer: str) -> float:
+    """The share of the letter triples of the new words of a reference that the answer has."""
+    triples = _triples(_new_words(question, reference))
+    return len(triples & _triples(_words(answer))) / max(1, len(triples))
 
 
 def _is_any(amount: Amount, others: Iterable[Amount]) -> bool:
@@ -423,7 +525,8 @@ def _words(text: str) -> tuple[str, ...]:
     return tuple(match[0].removesuffix("'s") for match in words)
 
 
-def _triples(words: Iterable[str]) -> frozenset[str]:
+@lru_cache(maxsize=4096)
+def _triples(words: tuple[str, ...]) -> frozenset[str]:
     text = " ".join(words)
     return frozenset(text[at : at + 3] for at in range(max(1, len(text) - 2)))
 

@@ -241,7 +241,9 @@ _ORDINALS = [
 _DAYS_OF_MONTH = {
     **{word: number for number, word in enumerate(_ORDINALS, start=1)},
     **{f"twenty-{word}": 20 + number for number, word in enumerate(_ORDINALS[:9], start=1)},
-    **{"twentieth": 20, "thirtieth": 30, "thirty-first": 31},
+    "twentieth": 20,
+    "thirtieth": 30,
+    "thirty-first": 31,
 }
 _IN_DAY = r"(?P<part>[ap]\.?\s?m(?![a-z0-9])\.?|(?:in the |at )(?:morning|afternoon|evening|night))"
 _PATTERNS: tuple[tuple[str, str], ...] = (

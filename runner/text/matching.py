@@ -292,7 +292,7 @@ def _spans(text: Text, form: str) -> Iterator[Span]:
         yield from (
             span
             for span in _by_units(text, value)
-            if (value.lone and not _LABEL.search(plain[: span[0]])) or _is_own(text, span, value)
+            if (value.lone and not is_label(text, span)) or _is_own(text, span, value)
         )
 
 
@@ -306,7 +306,7 @@ def _is_own(text: Text, span: Span, value: _Value) -> bool:
             for amount in amounts(plain)
             if amount.kind and amount.start < span[1] and span[0] < amount.end
         )
-    if value.lone is not None and _LABEL.search(plain[: span[0]]):
+    if value.lone is not None and is_label(text, span):
         return False
     if value.capitals and not _is_in_capitals(text, span, value.capitals):
         return False
@@ -319,6 +319,11 @@ def _is_in_capitals(text: Text, span: Span, capitals: str) -> bool:
     if text.cased[span[0] : span[1]].replace(".", "").strip() == capitals:
         return not is_article(text, span)
     return not text.has_capitals and not (capitals.lower() in FUNCTION_WORDS or is_article(text, span))
+
+
+def is_label(text: Text, span: Span) -> bool:
+    """Whether a number names a table, a page or the like: Table 12."""
+    return _LABEL.search(text.plain, max(0, span[0] - NEAR), span[0]) is not None
 
 
 def is_article(text: Text, span: Span) -> bool:

@@ -37,9 +37,9 @@ def stand(question: str, answer: str) -> bool | None:
     opening = _opening(text)
     if opening is not None:
         return opening
-    if not asks_yes_no(question) or _denies(question):
+    if not asks_yes_no(question) or denies(question):
         return None
-    if _denies(text):
+    if denies(text):
         return False
     return True if cue_pattern("yes_no", "affirms").search(text) else None
 
@@ -57,5 +57,6 @@ def _opening(text: str) -> bool | None:
     return True if cue_pattern("yes_no", "yes_opening").match(text, start) else None
 
 
-def _denies(text: str) -> bool:
+def denies(text: str) -> bool:
+    """Whether a text has a word of denial."""
     return re.search(cue_pattern("yes_no", "denies"), text) is not None
