@@ -81,6 +81,7 @@ def exact_match(answer: str, known_answers: Sequence[str], distinctions: Distinc
     """Args:
         answer: of the system.
         known_answers: right ones.
+        distinctions: of all references of the data set; None: nothing is known of others.
 
     Returns:
         1.0 when the normalised answer is one of the known ones, else 0.0; None when no answer is known.
@@ -111,21 +112,24 @@ def _token_f1(answer: str, known: tuple[str, ...]) -> float | None:
     return _best(lambda one: _f1(tokens(answer), tokens(one)), known)
 
 
-def contains_answer(answer: str, known_answers: Sequence[str]) -> float | None:
+def contains_answer(
+    answer: str, known_answers: Sequence[str], distinctions: Distinctions | None = None
+) -> float | None:
     """Args:
         answer: of the system.
         known_answers: right ones.
+        distinctions: of all references of the data set; None: nothing is known of others.
 
     Returns:
         1.0 when the answer gives one of the known ones in any form in which it may be written, and does not say that
         this is not it (runner.text.matching), else 0.0; None when no answer is known.
     """
-    return _contains_answer(answer, tuple(known_answers)) if known_answers else None
+    return _contains_answer(answer, tuple(known_answers), distinctions) if known_answers else None
 
 
 @lru_cache(maxsize=KEPT)
-def _contains_answer(answer: str, known: tuple[str, ...]) -> float:
-    return float(gives(answer, known))
+def _contains_answer(answer: str, known: tuple[str, ...], distinctions: Distinctions | None) -> float:
+    return float(gives(answer, known, distinctions))
 
 
 def answer_matches(answer: str, known_answers: Sequence[str]) -> bool | None:

@@ -103,7 +103,6 @@ _STOP = frozenset(
         "his",
         "her",
         "their",
-        "s",
         "what",
         "which",
         "who",
@@ -249,8 +248,10 @@ class _Context:
         if not self._own or not self._rivals(self.answer.plain):
             return False
         asked = _key_words(self.question) - _key_words(self.reference)
-        row = self.answer.plain[max(0, place[0] - NEAR) : place[0]] if " ; " in self.answer.plain else mine
-        return not asked & _key_words(row)
+        if " ; " in self.answer.plain or asked & _key_words(mine):
+            return False
+        clauses = (text for _, text in _parts(self.answer.plain, _CLAUSE))
+        return any(asked & _key_words(clause) and self._rivals(clause) for clause in clauses)
 
     def is_one_of_several(self, place: Span) -> bool:
         before, after = self._around(place)
@@ -391,7 +392,7 @@ def _by_parts(question: str, reference: str, answer: str) -> Decision:
         return Decision(True, "amount")
     if _is_code(reference):
         return Decision(False, "absent")
-    if parts.words >= ENOUGH and not parts.lacks_amount:
+    if parts.words >= ENOUGH and not parts.lacks_amount and not _lacks_letter(reference, answer):
         return Decision(True, "words")
     is_absent = _is_absent(parts, question, reference, answer)
     return Decision(False, "absent") if is_absent else Decision(None, "undecided")
@@ -419,11 +420,16 @@ def _has_initials(reference: str, answer: str) -> bool:
 
 
 def _is_code(reference: str) -> bool:
-    """Whether a reference is one word that its digits, symbols or letter case tell from others: B17, app.log, -y, US."""
+    """Whether a reference is one word that its digits, symbols or case tell from others: B17, app.log, -y, US."""
     word = reference.strip()
     if is_told_by_case(word):
         return True
     return _CODE.fullmatch(word) is not None and not (amounts(read_text(word).plain) and not _SYMBOLIC.search(word))
+
+
+def _lacks_letter(reference: str, answer: str) -> bool:
+    """Whether the answer lacks a single letter of a reference: Plan A."""
+    return any(len(word) == 1 and word.isascii() and word not in _words(answer) for word in _words(reference))
 
 
 def _are_of_one_script(reference: str, answer: str) -> bool:
@@ -533,7 +539,7 @@ def _triples(words: tuple[str, ...]) -> frozenset[str]:
 
 @lru_cache(maxsize=65536)
 def _is_same(one: str, other: str) -> bool:
-    """Whether a word of a text is a word of a reference in another form: inflected, derived, spelt a little different."""
+    """Whether a word of a text is one of a reference in another form: inflected, derived, spelt a little different."""
     if one == other:
         return True
     if "가" <= other[0] <= "힣":

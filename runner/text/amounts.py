@@ -136,7 +136,7 @@ degree 1.0 degrees
 km/h 1.0 km/h, kph, km per hour, kilometers per hour
 mph 1.0 mph, miles per hour
 metre 0.001 millimeters
-m2 1.0 제곱미터, ㎡, m²
+m2 1.0 제곱미터, ㎡, m², m2
 second 604800.0 주일간
 age 1.0 y/o, yo, years old, year old, year-old
 euro 1.0 유로
@@ -310,8 +310,8 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
     ),
     (
         "number",
-        rf"(?P<sign>[$€£¥₩]|\b(?:usd|krw|eur|gbp|jpy)\s?)?{_BEFORE}(?P<neg>(?<![\w])[-−]|영하\s?|마이너스\s?|\bminus )?(?P<num>{_KOREAN}|"
-        rf"{_NUM}|(?<!\d)\.\d+|[¼½¾⅓⅔](?!\d))"
+        rf"(?P<sign>[$€£¥₩]|\b(?:usd|krw|eur|gbp|jpy)\s?)?{_BEFORE}"
+        rf"(?P<neg>(?<![\w])[-−]|영하\s?|마이너스\s?|\bminus )?(?P<num>{_KOREAN}|{_NUM}|(?<!\d)\.\d+|[¼½¾⅓⅔](?!\d))"
         r"(?:[\s-]?(?P<scale>hundred|thousand|million|billion|trillion|bn|mil|[kmb](?![a-z0-9]))(?![a-z])|)"
         rf"(?P<andhalf> and a half|½)?(?:\s?-?(?P<latin>{_LATIN_UNIT})(?![a-z0-9/])|\s?(?P<hangul>{_HANGUL_UNIT})|"
         rf"\s?(?P<mark>{_SIGN_UNIT}))?(?P<halfunit>\s?반(?=짜리|정도|쯤|이|을|간|동안|[^가-힣]|$))?",

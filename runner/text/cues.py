@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 
-import yaml
+from runner.system.shipped import shipped_yaml
 
 
 @cache
 def load_cues(name: str) -> Mapping[str, Mapping[str, str]]:
     """Returns the groups of `name`.yaml: group -> regular expression -> a sentence that it is found in."""
     text = (files("runner") / "text" / f"{name}.yaml").read_text(encoding="utf-8")
-    groups: Mapping[str, Mapping[str, str]] = yaml.safe_load(text)
+    groups: Mapping[str, Mapping[str, str]] = shipped_yaml(text)
     return groups
 
 

@@ -16,7 +16,8 @@ from runner.text.citations import without_citations
 from runner.text.patterns import compile_late
 
 _MAY_HAVE_MARKUP = compile_late(
-    r"[*_`~<&#|\[\]^>【†¹²³⁰⁴-⁹]|^\s*(?:[-•+]|\d{1,2}[.)])\s|[(](?:sources?|출처|see|cf|ref|참고|근거)\b|[(][^()\n]*(?:\d{4}|p\. ?\d|쪽|참조|et al)|[가-힣]\d{1,2}[)]",
+    r"[*_`~<&#|\[\]^>【†¹²³⁰⁴-⁹]|^\s*(?:[-•+]|\d{1,2}[.)])\s|[(](?:sources?|출처|see|cf|ref|참고|근거)\b"
+    r"|[(][^()\n]*(?:\d{4}|p\. ?\d|쪽|참조|et al)|[가-힣]\d{1,2}[)]",
     re.MULTILINE | re.IGNORECASE,
 )
 STRUCK = compile_late(r"~~(?=\S).+?(?<=\S)~~|<(del|s|strike)\b[^<>]*>.*?</\1\s*>", re.DOTALL | re.IGNORECASE)

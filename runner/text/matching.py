@@ -66,12 +66,13 @@ _AMOUNT_BEFORE = compile_late(r"\d\s?[조억만천백십]+\s?$")
 _DIALLED = compile_late(r"\+?\d{2,4}(?:[-. ]?\d{3,4}){2}|\d{4}-\d{4}|\+\d{1,3}(?:[-. ]?\d{3,4}){2,3}")
 _INITIALS = compile_late(r"(?:[A-Z][a-z]?\.){2,}|[A-Z]{2,4}|[A-Z][a-z][A-Z]")
 _SHORTENED = {
-    "담주": "다음 주", "담달": "다음 달", "카톡": "카카오톡", "알바": "아르바이트", "남친": "남자친구", "여친": "여자친구",
-    "인스타": "인스타그램",
+    "담주": "다음 주", "담달": "다음 달", "카톡": "카카오톡", "알바": "아르바이트", "남친": "남자친구",
+    "여친": "여자친구", "인스타": "인스타그램",
 }  # fmt: skip
 _SHORT = compile_late(
     "|".join(_SHORTENED).replace("알바", "알바(?!니)").replace("인스타", "인스타(?!그램)") + "|(?<=[월화수목금토일])욜"
 )
+MAX_REFERENCES = 20_000  # of a data set whose distinctions are found
 WRAPPED = 60  # characters of a line that may continue in the next one
 NEAR = 12  # characters before a number that show whether it continues there
 TIGHT = 3  # syllables by which a run of Hangul is longer than what is looked for, where spaces were left out
@@ -89,6 +90,7 @@ _WORD = compile_late(
     rf"(?:(?<![^\s(\"'`,])(?:--|\.)(?=[a-z]))?[^\W_가-힣{NO_SPACES}]+(?:['’][a-z]{{1,2}}(?![a-z]))?{_SYMBOL}?"
     rf"|[가-힣]+|[{NO_SPACES}]+"
 )
+_A = compile_late(r"\ba\b")
 _ARTICLES = frozenset(("a", "an", "the"))
 _ARTICLE_OF_WORD = compile_late(r" ?[\"'(]?(?!(?:is|was|are|were|and|or|has|had|have|as|because|but)\b)[^\W_가-힣]{2}")
 _POSSESSIVES = frozenset(
@@ -125,9 +127,11 @@ class Distinctions:
         return tuple(each for each in self.references if each in normal)
 
 
-def find_distinctions(references: Iterable[str]) -> Distinctions:
-    """Returns the distinctions of all references of a data set."""
-    return Distinctions(frozenset(_strip(each) for each in references if each.strip()))
+def find_distinctions(references: Iterable[str]) -> Distinctions | None:
+    """Returns the distinctions of all references of a data set; None for one of more than MAX_REFERENCES, all of which
+    would have to be looked for in an answer."""
+    all_references = frozenset(_strip(each) for each in references if each.strip())
+    return Distinctions(all_references) if len(all_references) <= MAX_REFERENCES else None
 
 
 def _strip(form: str) -> str:
@@ -252,6 +256,7 @@ class Text:
 
     @property
     def has_capitals(self) -> bool:
+        """Whether it has any letter in upper case."""
         return self.cased != self.plain
 
 
@@ -277,23 +282,29 @@ def _join_wrapped_lines(text: str) -> str:
 
 @lru_cache(maxsize=8192)
 def spans(text: str, form: str) -> tuple[Span, ...]:
-    """The places of a form in the folded text (`read_text`), whether or not the text states it there."""
-    return tuple(dict.fromkeys(_spans(read_text(text), form)))
+    """The places of a form in the folded text (`read_text`), whether or not the text states it there: as it is written,
+    or where it never stands so, by its units."""
+    read = read_text(text)
+    return tuple(_as_written(read, form)) or tuple(_in_other_words(read, form))
 
 
 def _spans(text: Text, form: str) -> Iterator[Span]:
-    """The places of a form: as it is written, then by its units."""
+    yield from _as_written(text, form)
+    yield from _in_other_words(text, form)
+
+
+def _as_written(text: Text, form: str) -> Iterator[Span]:
     value, plain = _value(form), text.plain
-    if value.is_literal:
-        for span in _occurrences(plain, form):
-            if _is_whole_number(plain, span) and _is_whole_word(plain, span) and _is_own(text, span, value):
-                yield span
-    if value.units:
-        yield from (
-            span
-            for span in _by_units(text, value)
-            if (value.lone and not is_label(text, span)) or _is_own(text, span, value)
-        )
+    for span in _occurrences(plain, form) if value.is_literal else ():
+        if _is_whole_number(plain, span) and _is_whole_word(plain, span) and _is_own(text, span, value):
+            yield span
+
+
+def _in_other_words(text: Text, form: str) -> Iterator[Span]:
+    value = _value(form)
+    for span in _by_units(text, value) if value.units else ():
+        if (value.lone and not is_label(text, span)) or _is_own(text, span, value):
+            yield span
 
 
 def _is_own(text: Text, span: Span, value: _Value) -> bool:
@@ -308,6 +319,8 @@ def _is_own(text: Text, span: Span, value: _Value) -> bool:
         )
     if value.lone is not None and is_label(text, span):
         return False
+    if text.has_capitals and any(unit.word == "a" for unit in value.units) and _has_article(text, span):
+        return False
     if value.capitals and not _is_in_capitals(text, span, value.capitals):
         return False
     return not (value.units and value.units[0].is_name and _COMPASS.search(plain[: span[0]]))
@@ -319,6 +332,11 @@ def _is_in_capitals(text: Text, span: Span, capitals: str) -> bool:
     if text.cased[span[0] : span[1]].replace(".", "").strip() == capitals:
         return not is_article(text, span)
     return not text.has_capitals and not (capitals.lower() in FUNCTION_WORDS or is_article(text, span))
+
+
+def _has_article(text: Text, span: Span) -> bool:
+    """Whether an A of a name (Plan A) is an article in the text: plan a party."""
+    return any(is_article(text, match.span()) for match in _A.finditer(text.plain, *span))
 
 
 def is_label(text: Text, span: Span) -> bool:

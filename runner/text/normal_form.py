@@ -1,15 +1,15 @@
-"""The one form in which texts are compared: `fold` for finding something in a text, `normalise` for comparing all of it.
+"""The one form in which texts are compared: `fold` to find something in a text, `normalise` to compare all of it.
 
 Both start from what a reader sees (runner.text.markup) in Unicode NFC. Forms of a character that mean the same are one
-(full width, ligatures, ㎏, Ⅳ, no-break space, every dash, curly quotes); ½ and 10² stay. Letters without a width, accents
-of Latin letters, letter case and thousands separators (1,000; 1.000,50) go.
+(full width, ligatures, ㎏, Ⅳ, no-break space, every dash, curly quotes); ½ and 10² stay. Letters without a width,
+accents of Latin letters, letter case and thousands separators (1,000; 1.000,50) go.
 
-`normalise` goes on from there as the scripts of SQuAD (Rajpurkar et al., 2016) and KorQuAD 1.0 (Lim et al., 2019) do, for
-exact match and token F1. It differs from them in what tells answers apart:
+`normalise` goes on from there as the scripts of SQuAD (Rajpurkar et al., 2016) and KorQuAD 1.0 (Lim et al., 2019) do,
+for exact match and token F1, and keeps accents as they do. It differs from them in what tells answers apart:
 
-- Symbols between two letters are deleted (U.S. = US), as SQuAD does; elsewhere they are spaces. A symbol that belongs to
-  a word stays: C++, C#, .NET, --force. Numbers keep what changes their value: a decimal point and a minus sign (2.5 is
-  not 25, -5 is not 5, .5 = 0.5); other marks between digits separate (1939-1945 is two numbers).
+- Symbols between two letters are deleted (U.S. = US), as SQuAD does; elsewhere they are spaces. A symbol that belongs
+  to a word stays: C++, C#, .NET, --force. Numbers keep what changes their value: a decimal point and a minus sign (2.5
+  is not 25, -5 is not 5, .5 = 0.5); other marks between digits separate (1939-1945 is two numbers).
 - An article goes only in front of another word: the answers A, Vitamin A and The The remain.
 - Text of which nothing would be left (++, 👍) stays as it is, so that it equals only itself.
 - Tokens are words, except that each Hangul syllable, Chinese character or kana is a token of its own (the mixed
@@ -108,10 +108,10 @@ def _mark(match: re.Match[str]) -> str:
     if run[-1] in "-−" and after.isdigit() and not before.isalnum():
         return " -"
     between = before.isalnum() and after.isalnum() and not _ONLY_CJK.search(before + after)
-    return "" if between and not (before.isdigit() and after.isdigit()) else _kept(run, before, after)
+    return "" if between and not (before.isdigit() and after.isdigit()) else _symbol_of_word(run, before, after)
 
 
-def _kept(run: str, before: str, after: str) -> str:
+def _symbol_of_word(run: str, before: str, after: str) -> str:
     """A symbol that belongs to the word before it (C++) or after it (.NET, --force), else a space."""
     if suffix := _SUFFIX.match(run) if before.isalnum() else None:
         return f"{suffix[0]} "
