@@ -48,6 +48,7 @@ from runner.text.words import english_stem
 from runner.text.words import forms as word_forms
 from runner.text.yes_no import asks_yes_no, denies, reference_stand, stand
 
+CUES = "runner.text/answer_cues.yaml"
 LONG_KOREAN = 7  # the same for a sentence in Korean
 LONG = 9  # words of a reference from which words do not decide
 ENOUGH = 0.6  # share of the new words of a reference for "right"
@@ -327,7 +328,7 @@ def _are_rivals(one: Amount, other: Amount) -> bool:
 
 
 def _has(text: str, group: str) -> bool:
-    return cue_pattern("answer_cues", group).search(text) is not None
+    return cue_pattern(group, CUES).search(text) is not None
 
 
 def _sentence(plain: str, place: Span) -> Span:

@@ -36,7 +36,7 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
     "agent": ("runner.metrics.agent",),
 }
 
-CUES = ("answer_cues", "yes_no")  # of runner.text, that decide what is right
+CUES = ("runner.text/answer_cues.yaml", "runner.text/yes_no.yaml")  # that decide what is right
 
 NOT_A_SCORE = ("models", "health", "rubrics")  # settings of a judge that do not affect its judgements
 

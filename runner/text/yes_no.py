@@ -9,6 +9,7 @@ from runner.text.cues import cue_pattern
 from runner.text.normal_form import cased
 from runner.text.patterns import compile_late
 
+CUES = "runner.text/yes_no.yaml"
 SHORT = 8  # words of a reference that is yes or no, with a reason
 _LEAD = compile_late(r"^[\s\"'(*]*(?:(?:well|so|oh|the answer is|답은|정답은|음)[,:]?\s+)?", re.IGNORECASE)
 _ASKS = compile_late(
@@ -41,7 +42,7 @@ def stand(question: str, answer: str) -> bool | None:
         return None
     if denies(text):
         return False
-    return True if cue_pattern("yes_no", "affirms").search(text) else None
+    return True if cue_pattern("affirms", CUES).search(text) else None
 
 
 def asks_yes_no(question: str) -> bool:
@@ -52,11 +53,11 @@ def asks_yes_no(question: str) -> bool:
 def _opening(text: str) -> bool | None:
     lead = _LEAD.match(text)
     start = lead.end() if lead else 0
-    if cue_pattern("yes_no", "no_opening").match(text, start):
+    if cue_pattern("no_opening", CUES).match(text, start):
         return False
-    return True if cue_pattern("yes_no", "yes_opening").match(text, start) else None
+    return True if cue_pattern("yes_opening", CUES).match(text, start) else None
 
 
 def denies(text: str) -> bool:
     """Whether a text has a word of denial."""
-    return re.search(cue_pattern("yes_no", "denies"), text) is not None
+    return cue_pattern("denies", CUES).search(text) is not None

@@ -10,7 +10,7 @@ from runner.text.cues import load_cues
 from runner.text.yes_no import asks_yes_no, denies, reference_stand, stand
 
 
-@pytest.mark.parametrize("name", ["yes_no", "answer_cues"])
+@pytest.mark.parametrize("name", ["runner.text/yes_no.yaml", "runner.text/answer_cues.yaml"])
 def test_every_cue_is_found_in_its_sentence(name: str) -> None:
     """The start and end of a cue are those of what stands beside a value in the sentence."""
     cues = [(cue, sentence) for group in load_cues(name).values() for cue, sentence in group.items()]
