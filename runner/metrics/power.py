@@ -52,7 +52,7 @@ class Power:
             The smallest detectable difference; None where none is.
         """
         alpha = ALPHA / max(1, tests)
-        if self.units < 2:
+        if self.units < 2 or self.size <= 0:
             return None
         if self._counts:
             share = detectable_share(self.differing, self.units, alpha)
@@ -69,7 +69,7 @@ class Power:
             The share of tries in which the test finds a difference, in 0..1.
         """
         alpha = ALPHA / max(1, tests)
-        if self.units < 2 or difference > self.most:
+        if self.units < 2 or self.size <= 0 or difference > self.most:
             return 0.0
         if self._counts:
             share = difference / self.size
