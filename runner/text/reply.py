@@ -236,7 +236,7 @@ def marks() -> Marks:
     lone = _any(entry["close"] for entry in data["thoughts"] if not entry.get("paired"))
     answer_opening, answer_closing = (_any(entry[side] for entry in data["answers"]) for side in ("open", "close"))
     token = _any(entry["mark"] for entry in data["tokens"])
-    leading = rf"(?:{token}(?:(?:assistant|model)(?=\s|<|$))?\s*)+|assistant\s*\n+"
+    leading = rf"(?:(?!{opening}|{answer_opening}){token}(?:(?:assistant|model)(?=\s|<|$))?\s*)+|assistant\s*\n+"
     return Marks(
         any_mark=re.compile(_any((opening, closing, answer_opening, token)), re.MULTILINE),
         opening=re.compile(opening),
@@ -267,6 +267,7 @@ def _any(patterns: Iterable[str]) -> str:
 def split_thought(text: str) -> tuple[str, str]:
     """(answer, thought) of a text, without the marks of either and of the server's template. A thought that does not
     end takes the rest of the text."""
+    text = _without_prompt(text)
     has_words = text.startswith(_FIRST_WORDS)
     if text.startswith(("{", '"')) or not (has_words or _search(marks().any_mark, text)):
         return text, ""
@@ -292,6 +293,18 @@ def _find(pattern: re.Pattern[str], text: str, start: int = 0, end: int | None =
     """Marks of a kind, in order; at most MAX_MARKS."""
     places = _places(text).finditer(text, start, len(text) if end is None else end)
     return islice(filter(None, (pattern.match(text, place.start()) for place in places)), MAX_MARKS)
+
+
+_PROMPT = re.compile(
+    r"\A(?:<s>)?\s*(?:<\|im_start\|>\s*(?:system|user)\b.*<\|im_start\|>\s*assistant\s*\n|\[INST\].*\[/INST\])",
+    re.DOTALL,
+)
+
+
+def _without_prompt(text: str) -> str:
+    """The text without the prompt in its template, where the server sends that, too."""
+    prompt = _PROMPT.match(text) if text.startswith(("<s>", "<|im_start|>", "[INST]")) else None
+    return text if prompt is None else text[prompt.end() :].lstrip()
 
 
 # --- channels -------------------------------------------------------------------------------------
@@ -413,7 +426,8 @@ def _split_within(text: str) -> tuple[str, list[str]]:
         end = len(text) if closing is None else closing.end()
         thoughts.append(text[opening.end() : closing.start() if closing is not None else end].strip())
         before, after = text[: opening.start()].rstrip(), text[end:].lstrip()
-        glue = "\n" if "\n" in text[len(before) : opening.start()] else " "
+        gap = text[len(before) : opening.start()]
+        glue = "\n\n" if "\n\n" in gap else "\n" if "\n" in gap else " "
         text, place = before + (glue if after else "") + after, len(before)
     return text, thoughts
 
@@ -502,7 +516,7 @@ def _is_struck_out(text: str, token: re.Match[str]) -> bool:
 
 _END_OF_TURN = re.compile(
     r"(?:<\|(?:im_end|eot_id|eom_id|end|endoftext|end_of_text|return|eos|END_OF_TURN_TOKEN|user|human)\|>|</s>|<eos>"
-    r"|<end_of_turn>|<turn\|>|<｜end▁of▁sentence｜>|\[\|endofturn\|\])(?=\s*(?:\Z|\n|<|\[))"
+    r"|<end_of_turn>|<turn\|>|<｜end▁of▁sentence｜>|\[\|endofturn\|\])(?=\s*(?:\Z|\n|<|\[|(?:Human|User|Assistant|Question|Q)\s?:))"
 )
 
 

@@ -39,6 +39,8 @@ THOUGHTS = [
     ("[THINK]The note says 9.[/THINK]The fee is 9 euros.", FEE),
     ("<think>one</think><think>two</think>The fee is 9 euros.", FEE),
     ("<think>a <think>b</think> c</think>The fee is 9 euros.", FEE),
+    ("<think>hm<\\/think>The fee is 9 euros.", FEE),
+    ("<Thinking Process>\nhm\n</Thinking Process>\nThe fee is 9 euros.", FEE),
     ("<think>hm</thinking>The fee is 9 euros.", FEE),
     ("<|im_start|>assistant\n<think>\nhm\n</think>\nThe fee is 9 euros.<|im_end|>", FEE),
     ("\ufeff<think>hm</think>The fee is 9 euros.", FEE),
@@ -55,11 +57,13 @@ THOUGHTS = [
     ("<think>Could it be 3 euros or 9 euros? I must look", ""),
     ("<think>\n메모를 보면 3유로 같기도 하고", ""),
     ("[THINK]The note", ""),
+    ("<|begin_of_thought|>The note", ""),
     ("The note says 9.\n</think>", ""),
     ("<think>The note says 9.</think>", ""),
     ("<think>", ""),
     # inside of the text
     ("Let me look.\n<think>\nThe note says 9.\n</think>\nThe fee is 9 euros.", f"Let me look.\n{FEE}"),
+    ("Sure!\n\n<thinking>I must look.</thinking>\n\nThe fee is 9 euros.", f"Sure!\n\n{FEE}"),
     ("The fee is 9 euros. <think>Was it right? Yes, it was.</think>", FEE),
     ("The fee is 9 euros.\n\n<think>wait, maybe I should", FEE),
     ("The fee<think>is it 3 or 9? nine</think> is 9 euros.", "The fee is 9 euros."),
@@ -124,6 +128,9 @@ LEFTOVERS = [
     ("assistant\n\nThe fee is 9 euros.", FEE),
     ("<start_of_turn>model\nThe fee is 9 euros.<end_of_turn>\n", FEE),
     ("<|im_end|>", ""),
+    ("<s>[INST] What is the fee? [/INST] The fee is 9 euros.</s>", FEE),
+    ("<|im_start|>user\nThe fee?<|im_end|>\n<|im_start|>assistant\nThe fee is 9 euros.<|im_end|>", FEE),
+    ("The fee is 9 euros.\n<|endoftext|>Human: And in summer?", FEE),
 ]
 
 
@@ -167,6 +174,7 @@ WHOLE = [
     ("<think> and </think> are the tags of a thought.", ""),
     ("<think> is the tag that R1 writes first.", ""),
     ("`<think>` opens the thought and `</think>` closes it.", ""),
+    ("<think> 과 </think> 사이의 텍스트는 사고 과정입니다.", ""),
     ("Close the block with </think>.", ""),
     ("Use <think>...</think> before the answer.", ""),
     ("R1 puts its thoughts in <think>your reasoning</think> blocks.", ""),
