@@ -14,8 +14,8 @@ from omegaconf import DictConfig
 
 from runner.config.arguments import shell
 from runner.config.components import BuiltComponents, build
-from runner.config.doors import missing_methods
 from runner.config.options import config_for_hash, options_of
+from runner.config.result_checks import missing_methods
 from runner.errors import (
     BudgetSpentError,
     ComponentError,

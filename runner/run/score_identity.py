@@ -55,7 +55,9 @@ def metric_code() -> dict[str, str]:
 def _judging(judges: Mapping[str, Any], config: Mapping[str, Any]) -> dict[str, Any]:
     provenance = attribute_of(judges["judge"], "provenance")
     settings = _drop_keys(config["judge"], NOT_A_SCORE)
-    classes = sorted({type(judge) for judge in judges.values()}, key=lambda judge: (judge.__module__, judge.__name__))
+    classes = sorted(
+        {judge.__class__ for judge in judges.values()}, key=lambda judge: (judge.__module__, judge.__name__)
+    )
     code: Any = syntax_digest(judge.__module__ for judge in classes)
     if data := [data_digest(judge) for judge in classes if data_digest(judge)]:
         code = [code, data]
