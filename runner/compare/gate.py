@@ -29,6 +29,7 @@ from runner.compare.verdicts import ALPHA
 from runner.errors import InputError, did_you_mean
 from runner.metrics import paired
 from runner.metrics.catalogue import built_in_catalogue
+from runner.metrics.metric import Catalogue
 
 Status = Literal["passed", "fired", "not_evaluated", "not_comparable"]
 NO_METRIC = ", so that the rule cannot be evaluated; choose rules that fit, or none: --rules none, regression=none"
@@ -107,16 +108,31 @@ def gate_of(
     return Gate(_decide(results), cases)
 
 
-def demand_known(regression: Regression, metrics: Collection[str], side: str) -> None:
-    """Raises InputError for the first rule whose metric is unknown and similar to one of a run."""
+def demand_known(regression: Regression, metrics: Collection[str], side: str, catalogue: Catalogue) -> None:
+    """Refuse rules with misspelt metrics.
+
+    Args:
+        regression: the rules.
+        metrics: the names of a run.
+        side: which run has them, for the message.
+        catalogue: the metrics that the runs declare.
+
+    Raises:
+        InputError: the metric of a rule is unknown, and similar to one of the run or to a declared one.
+    """
     for number, rule in enumerate(regression.rules):
-        if rule.metric not in (MAIN, *metrics) and not is_expense(rule.metric):
-            _refuse_misspelt(rule.metric, metrics, f"regression.rules.{number}", side)
+        if rule.metric != MAIN and not is_expense(rule.metric) and catalogue.named(rule.metric, metrics) is None:
+            _refuse_misspelt(rule.metric, metrics, f"regression.rules.{number}", side, catalogue)
 
 
-def _refuse_misspelt(metric: str, known: Collection[str], key: str, side: str) -> None:
-    near, variant = did_you_mean(metric, known), built_in_catalogue().variant(metric)
-    if "did you mean" in near and (variant.metric is None or variant.fixed is not None):
+def _refuse_misspelt(metric: str, known: Collection[str], key: str, side: str, catalogue: Catalogue) -> None:
+    declared = Catalogue([*catalogue.metrics, *built_in_catalogue().metrics])
+    variant = declared.variant(declared.written(metric))
+    if variant.metric is None:
+        near = did_you_mean(metric, [*known, *declared.spellings])
+    else:
+        near = did_you_mean(metric, known) if variant.fixed is not None else ""
+    if "did you mean" in near:
         raise InputError(f"{key}: the {side} has no metric '{metric}'{near}")
 
 
@@ -143,9 +159,10 @@ class _RuleCheck:
     def result(self, rule: Rule, key: str) -> RuleResult:
         if is_expense(rule.metric):
             return self._of_expense(rule, key)
-        baseline, candidate = self._runs.baseline.metrics, self._runs.candidate.metrics
+        baseline, candidate, catalogue = self._runs.baseline.metrics, self._runs.candidate.metrics, self._runs.catalogue
+        rule = replace(rule, metric=catalogue.named(rule.metric, [*candidate, *baseline]) or rule.metric)
         if rule.metric not in candidate:
-            _refuse_misspelt(rule.metric, candidate, key, "candidate")
+            _refuse_misspelt(rule.metric, candidate, key, "candidate", catalogue)
             if rule.metric in baseline:
                 raise InputError(
                     f"{key}: the candidate has no metric '{rule.metric}', which the baseline has{NO_METRIC}"

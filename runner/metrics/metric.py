@@ -292,6 +292,44 @@ class Catalogue:
         place = len(self._places) if metric is None else self._places[metric.name]
         return Variant(name, metric, part, base, cutoff, measure != suffix, place)
 
+    def written(self, name: str) -> str:
+        """One form of all names that people write for a metric.
+
+        Args:
+            name: a name in summaries or in rows (`mean_faithfulness`, `faithfulness`), a cutoff as in papers or in
+                files (`nDCG@5`, `ndcg_at_5`), or none, which is the run's own k (`recall`, `recall@k`).
+
+        Returns:
+            The name in summaries, with its cutoff (`mean_faithfulness`, `ndcg_at_5`, `recall_at_k`); `name` where no
+            such metric is declared.
+        """
+        plain = name.replace("@", "_at_")
+        for form in (name, plain, plain.casefold()):
+            variant = self.variant(form)
+            if variant.metric is not None:
+                part = f"{variant.part}/" if variant.part else ""
+                cutoff = f"_at_{variant.cutoff or K}" if variant.metric.has_cutoffs else ""
+                return f"{part}{variant.metric.in_summaries}{cutoff}{PATCHED if variant.patched else ''}"
+        return name
+
+    def named(self, name: str, names: Iterable[str]) -> str | None:
+        """The one of some names that a person means; None where none of them is meant.
+
+        Args:
+            name: what a person wrote, as for `written`.
+            names: those of a summary, or of rows.
+        """
+        known = list(names)
+        if name in known:
+            return name
+        wanted = self.written(name)
+        return next((each for each in known if self.written(each) == wanted), None)
+
+    @property
+    def spellings(self) -> Sequence[str]:
+        """The names of the metrics in rows and in summaries, without cutoffs."""
+        return tuple(dict.fromkeys(name for metric in self.metrics for name in (metric.in_summaries, metric.name)))
+
     def direction(self, name: str) -> Direction | None:
         """`higher` or `lower` is better; None for neither, and for a metric that was not declared."""
         return self.variant(name).direction

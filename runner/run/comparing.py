@@ -23,7 +23,7 @@ from runner.config.options import thresholds_of
 from runner.config.references import NAMES
 from runner.errors import ConfigError, DataError, InputError, Problem, RunnerError
 from runner.metrics import thresholds
-from runner.metrics.catalogue import catalogue_of
+from runner.metrics.catalogue import catalogue_of, merge_catalogues
 from runner.metrics.metric import Catalogue
 from runner.protocols import Case
 from runner.run.job import Job, Outcome
@@ -71,7 +71,8 @@ def look_up(cells: Sequence[Cell]) -> Baseline:
     except InputError as error:
         raise type(error)(f"compare: {error}") from None
     for cell in cells:
-        demand_known(build(cell.cfg.regression).root, side.snapshot.metrics, "baseline")
+        catalogue = merge_catalogues([side.snapshot.catalogue, _declared(cell.cfg) or Catalogue()])
+        demand_known(build(cell.cfg.regression).root, side.snapshot.metrics, "baseline", catalogue)
     return Baseline(place)
 
 
@@ -107,12 +108,17 @@ def _check(cells: Sequence[Cell]) -> None:
 
 def _undeclared_thresholds(cfg: DictConfig) -> Iterator[Problem]:
     """Problems of thresholds on metrics that the evaluation does not declare, or that these runs cannot have."""
-    if metric_thresholds := thresholds_of(cfg)[0]:
-        try:
-            catalogue = catalogue_of(build(cfg.evaluation).root)
-        except Exception:  # its own run reports it, with a log
-            return
+    metric_thresholds = thresholds_of(cfg)[0]
+    if metric_thresholds and (catalogue := _declared(cfg)) is not None:
         yield from thresholds.metric_problems(metric_thresholds, catalogue, list(cfg.cutoffs))
+
+
+def _declared(cfg: DictConfig) -> Catalogue | None:
+    """The metrics of the evaluation; None where it cannot be built, which its own run reports with a log."""
+    try:
+        return catalogue_of(build(cfg.evaluation).root)
+    except Exception:  # of any component
+        return None
 
 
 def check_slices(cfg: DictConfig, cases: Iterable[Case]) -> None:

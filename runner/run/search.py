@@ -49,11 +49,19 @@ Words = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Objective:
-    """A metric by its name in rows, and its direction."""
+    """A metric to optimise; `written`: its name by Catalogue.written."""
 
-    name: str
-    summary: str
-    sign: float  # -1.0 where lower is better
+    written: str
+    catalogue: Catalogue
+
+    @property
+    def sign(self) -> float:
+        """-1.0 where lower is better."""
+        return -1.0 if self.catalogue.direction(self.written) == "lower" else 1.0
+
+    def name_in(self, metrics: Collection[str]) -> str:
+        """Its name in a summary with these metrics."""
+        return self.catalogue.named(self.written, metrics) or self.written
 
     @property
     def direction(self) -> Literal["minimize", "maximize"]:
@@ -70,17 +78,18 @@ def objectives_of(cell: Cell, axes: Sequence[Axis]) -> list[Objective]:
     problems = []
     for name in names:
         problem = name_problem("search.metric", name, catalogue, options.cutoffs)
-        if problem is None and is_k_searched and catalogue.variant(name).is_own_k:
-            fixed = f"{catalogue.variant(name).base}_at_{options.cutoffs[-1]}"
+        variant = catalogue.variant(catalogue.written(name))
+        if problem is None and is_k_searched and variant.is_own_k:
+            fixed = f"{variant.base}_at_{options.cutoffs[-1]}"
             problem = Problem("search.metric", f"'{name}' is cut off at another k in each trial; expected {fixed}")
         problems += [] if problem is None else [problem]
     if not names:
         problems = [Problem("search.metric", "the evaluation has no main metric; expected the name of one")]
-    if len(set(names)) < len(names):
+    if len({catalogue.written(name) for name in names}) < len(names):
         problems.append(Problem("search.metric", "the same metric twice"))
     if problems:
         raise ConfigError(problems)
-    return [_objective(name, catalogue) for name in names]
+    return [Objective(catalogue.written(name), catalogue) for name in names]
 
 
 def _main(catalogue: Catalogue, cutoffs: Sequence[int], is_k_searched: bool) -> list[str]:
@@ -90,13 +99,6 @@ def _main(catalogue: Catalogue, cutoffs: Sequence[int], is_k_searched: bool) -> 
             end = cutoffs[-1] if is_k_searched else K
             return [f"{metric.in_summaries}_at_{end}" if metric.has_cutoffs else metric.in_summaries]
     return []
-
-
-def _objective(name: str, catalogue: Catalogue) -> Objective:
-    metric = catalogue.variant(name).metric
-    row = catalogue.row_name(name)
-    summary = metric.in_summaries if metric is not None and row == metric.name else name
-    return Objective(row, summary, -1.0 if catalogue.direction(name) == "lower" else 1.0)
 
 
 def search(plan: Plan, space: Space, folder: Path, prepare: Prepare) -> tuple[Plan, int]:
@@ -155,7 +157,7 @@ class _Trials:
         earlier = self._earlier()
         code = self._make(earlier)
         if code == 0 and self.value_of(DEFAULT) is None and self.stopped is None:
-            self.stopped = f"the default has no value of {', '.join(each.name for each in self.objectives)}"
+            self.stopped = f"the default has no value of {', '.join(each.written for each in self.objectives)}"
         while code == 0 and self.stopped is None and (batch := self._next_batch()):
             code = self._make(batch)
         return code
@@ -278,9 +280,18 @@ class _Trials:
         outcome = Outcome.read(self.folder / name)
         if outcome is None or outcome.status != "completed":
             return None
-        metrics = (read_json(self.folder / name / "summary.json") or {}).get("metrics") or {}
-        values: list[Any] = [(metrics.get(objective.summary) or {}).get("value") for objective in self.objectives]
+        metrics = self._metrics(name)
+        values: list[Any] = [(metrics.get(each.name_in(metrics)) or {}).get("value") for each in self.objectives]
         return None if None in values else values
+
+    def _metrics(self, name: str) -> Mapping[str, Any]:
+        return (read_json(self.folder / name / "summary.json") or {}).get("metrics") or {}
+
+    @cached_property
+    def metric_names(self) -> list[str]:
+        """The objectives by their names in rows, once the default is there."""
+        metrics = self._metrics(DEFAULT)
+        return [each.catalogue.row_name(each.name_in(metrics)) for each in self.objectives]
 
     def best(self) -> list[str]:
         """The folders of the runs that no other run beats: one run for one metric, the earliest of equals."""
@@ -335,7 +346,7 @@ def _conclude(trials: _Trials) -> tuple[Plan, int]:
 def _record(trials: _Trials, plan: Plan, best: Sequence[str]) -> dict[str, Any]:
     cfg, folder = plan.cells[0].cfg, trials.folder
     held_out_runs = [f"{HELD_OUT}{name}" for name in best if name != DEFAULT]
-    names = [objective.name for objective in trials.objectives]
+    names = trials.metric_names
     comparisons: list[dict[str, Any]] = []
     if held_out_runs:
         comparisons = compare_on(

@@ -11,7 +11,7 @@ import pytest
 from runner.cli import main
 from runner.config.space import Axis, axes_of
 from runner.metrics.catalogue import built_in_catalogue
-from runner.run.search import _beats, _objective
+from runner.run.search import _beats
 from runner.run.selection import is_held_out
 from tests.command_line.result_files import read
 from tests.small_data import small_data
@@ -178,8 +178,9 @@ def test_values_of_an_axis() -> None:
 def test_the_direction_is_that_of_the_metric() -> None:
     catalogue = built_in_catalogue()
     lower = next(metric.name for metric in catalogue.metrics if metric.better == "lower")
-    assert _objective(lower, catalogue).direction == "minimize"
-    assert (_objective("faithfulness", catalogue).summary, _objective("right", catalogue).direction) == (
+    assert Objective(lower, catalogue).direction == "minimize"
+    faithfulness = Objective(catalogue.written("faithfulness"), catalogue)
+    assert (faithfulness.name_in(["right", "mean_faithfulness"]), faithfulness.direction) == (
         "mean_faithfulness", "maximize",
     )  # fmt: skip
-    assert _objective("recall_at_5", catalogue).summary == "recall_at_5"
+    assert Objective(catalogue.written("MRR"), catalogue).name_in(["mrr_at_5", "mrr"]) == "mrr"
