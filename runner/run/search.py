@@ -18,7 +18,7 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from omegaconf import DictConfig
+from omegaconf import DictConfig, OmegaConf
 
 from runner.compare.sweep import compare_on
 from runner.config.components import build
@@ -42,6 +42,10 @@ STUDY = "study.sqlite"
 DEFAULT = "0"
 REPEATS = 30  # consecutive proposals that were tried before
 MOST_LISTED = 10_000  # configurations that are listed to find an untried one
+
+RANKINGS = "retrieval"  # the group of the metrics of rankings
+# Settings of retrieval that leave the rankings as they are.
+AFTER_RANKING = frozenset({"k", "min_score", "timeout_ms", "warmup", "cutoffs", "high"})
 
 Prepare = Callable[[Plan, Path, Collection[str]], None]
 Words = tuple[str, ...]
@@ -69,11 +73,11 @@ class Objective:
         return "minimize" if self.sign < 0 else "maximize"
 
 
-def objectives_of(cell: Cell, axes: Sequence[Axis]) -> list[Objective]:
-    """The metrics to optimise. Raises ConfigError for a name that is no metric of the evaluation, and for a metric
-    without a direction."""
+def objectives_of(cell: Cell, space: Space) -> list[Objective]:
+    """The metrics to optimise. Raises ConfigError for a name that is no metric of the evaluation, for a metric without
+    a direction, and for an axis that moves none of them."""
     catalogue, options = catalogue_of(build(cell.cfg.evaluation).root), options_of(cell.cfg)
-    wanted, is_k_searched = options.search.metric, any(axis.name == K for axis in axes)
+    wanted, is_k_searched = options.search.metric, any(axis.name == K for axis in space.axes)
     names = [wanted] if isinstance(wanted, str) else wanted or _main(catalogue, options.cutoffs, is_k_searched)
     problems = []
     for name in names:
@@ -87,9 +91,48 @@ def objectives_of(cell: Cell, axes: Sequence[Axis]) -> list[Objective]:
         problems = [Problem("search.metric", "the evaluation has no main metric; expected the name of one")]
     if len({catalogue.written(name) for name in names}) < len(names):
         problems.append(Problem("search.metric", "the same metric twice"))
-    if problems:
+    if problems := problems or list(_idle_axes(names, space, catalogue)):
         raise ConfigError(problems)
     return [Objective(catalogue.written(name), catalogue) for name in names]
+
+
+def _idle_axes(names: Sequence[str], space: Space, catalogue: Catalogue) -> Iterator[Problem]:
+    """The axes that leave all rankings as they are, where the search optimises metrics of rankings alone: those of a
+    fixed cutoff do not depend on how many documents are used."""
+    if not all(_is_of_rankings(name, catalogue) for name in names):
+        return
+    others = [metric.in_summaries for metric in catalogue.metrics if metric.main and metric.group != RANKINGS]
+    advice = f"expected search.metric={others[0]}, which it moves" if others else "leave it out"
+    for axis, cells in zip(space.axes, space.checked_by_axis, strict=True):
+        settings = [_ranking_settings(cell.cfg) for cell in cells]
+        if not _is_of_component(axis, cells[0].cfg) and axis.name not in AFTER_RANKING:
+            continue  # an option of the run, such as sample
+        if settings[0] is not None and all(each == settings[0] for each in settings):
+            yield Problem(axis.name, f"does not move {', '.join(names)}; {advice}")
+
+
+def _is_of_rankings(name: str, catalogue: Catalogue) -> bool:
+    metric = catalogue.variant(catalogue.written(name)).metric
+    return metric is not None and metric.group == RANKINGS
+
+
+def _is_of_component(axis: Axis, cfg: DictConfig) -> bool:
+    """Whether an axis sets a component or a setting of one."""
+    node = OmegaConf.select(cfg, axis.name.partition(".")[0].partition("/")[0])
+    return isinstance(node, DictConfig) and "_target_" in node
+
+
+def _ranking_settings(cfg: DictConfig) -> Any:
+    """The settings that rankings depend on; None for an evaluation of another kind."""
+    stage = OmegaConf.select(cfg, "evaluation.retrieval")
+    if not isinstance(stage, DictConfig):
+        return None
+    settings: Any = OmegaConf.to_container(stage, resolve=True)
+    system = OmegaConf.select(cfg, "system")  # its replies hold rankings, too
+    return [
+        {name: value for name, value in settings.items() if name not in AFTER_RANKING},
+        OmegaConf.to_container(system, resolve=True) if isinstance(system, DictConfig) else None,
+    ]
 
 
 def _main(catalogue: Catalogue, cutoffs: Sequence[int], is_k_searched: bool) -> list[str]:
@@ -104,7 +147,7 @@ def _main(catalogue: Catalogue, cutoffs: Sequence[int], is_k_searched: bool) -> 
 def search(plan: Plan, space: Space, folder: Path, prepare: Prepare) -> tuple[Plan, int]:
     """Make the trials and the runs on the held-out questions, and write the result to sweep.json under `search`.
     Returns the plan with all runs, and 130 when interrupted. `prepare` makes the folders."""
-    objectives = objectives_of(plan.cells[0], space.axes)
+    objectives = objectives_of(plan.cells[0], space)
     with _study(folder / STUDY, objectives) as study:
         trials = _Trials(plan, folder, prepare, space, objectives, study)
         code = trials.make_all()

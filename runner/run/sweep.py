@@ -55,7 +55,7 @@ def _launch(plan: Plan) -> tuple[Path, int]:
     if plan.space is not None:
         from runner.run.search import objectives_of
 
-        objectives_of(plan.cells[0], plan.space.axes)
+        objectives_of(plan.cells[0], plan.space)
     if hosts := preflight(checked):
         terminal.note(LANGUAGES[plan.language]("progress.receivers", hosts=", ".join(hosts)))
         if is_here and shards.count_of(plan.cells[0].cfg) == 1:  # other processes have their own
