@@ -230,6 +230,11 @@ class Variant:
         return self.is_whole and self.metric is not None and self.metric.main and self.direction is not None
 
     @property
+    def is_added_main(self) -> bool:
+        """Whether it decides verdicts beside the metrics of an evaluation: somebody asked for it by name."""
+        return self.is_main and self.fixed is None and self.metric is not None and self.metric.group == "own"
+
+    @property
     def is_headline(self) -> bool:
         """Whether it may be the headline of a report."""
         is_one = self.metric is not None and self.metric.headline is not None
@@ -343,9 +348,9 @@ class Catalogue:
         return sorted(names, key=lambda name: self.variant(name).priority)
 
     def headlines(self, names: Collection[str]) -> list[str]:
-        """The few headline metrics of a run among these, in order; the main metrics where none is declared a
-        headline."""
-        found = [name for name in names if self.variant(name).is_headline]
+        """The few headline metrics of a run among these, in order, with the main metrics that somebody added to an
+        evaluation (group `own`); all main metrics where none is declared a headline."""
+        found = [name for name in names if self.variant(name).is_headline or self.variant(name).is_added_main]
         main = (name for name in names if self.variant(name).is_main and self.variant(name).fixed is None)
         return self.in_order(found or main)
 

@@ -34,7 +34,7 @@ from runner.run.comparing import check_slices, conclude, thresholds_in
 from runner.run.engine import INTERRUPTED, Stop
 from runner.run.job import Job, Outcome, head_of
 from runner.run.results import Finished, Tally, outcome_of, summary_of, write_errors
-from runner.run.score_identity import score_identity
+from runner.run.score_identity import foreign_modules, score_identity
 from runner.run.selection import selected_cases
 from runner.run.serving import PREPARATION, Service, serve
 from runner.system import terminal
@@ -152,7 +152,20 @@ def _run_cases(job: Job, head: dict[str, Any], components: BuiltComponents, star
     summary["status"] = outcome.status
     summary |= thresholds_in(job, summary, catalogue_in(head))
     write_json(job.folder / "summary.json", summary)
+    _store_sections(job, components.root.__class__)
     return outcome, summary
+
+
+def _store_sections(job: Job, evaluation: type) -> None:
+    """Keep what an evaluation outside this program reports, for readers who do not load its class."""
+    if not foreign_modules(evaluation) or not hasattr(evaluation, "sections"):
+        return
+    from runner.report.document import Document
+    from runner.report.stored_sections import write_sections
+    from runner.system.folder import open_run
+
+    document, words = Document.of(open_run(job.folder)), getattr(evaluation, "words", None)
+    write_sections(document if words is None else replace(document, say=document.say.with_words(words)), evaluation)
 
 
 def _serve(service: Service, head: dict[str, Any]) -> tuple[Preparation, Stop | None]:
