@@ -20,11 +20,11 @@ from runner.protocols import attribute_of
 from runner.system.sources import OWN, data_digest, syntax_digest
 from runner.system.store import fingerprint
 
-MATCHER = tuple(f"runner.text.{name}" for name in ("shown", "stance", "amounts", "endings", "words", "units"))
+MATCHER = tuple(f"runner.text.{name}" for name in ("matching", "stance", "amounts", "endings", "words", "units"))
 
 # Family of metrics -> modules that compute them.
 FAMILIES: Mapping[str, tuple[str, ...]] = {
-    "right": ("runner.metrics.right",),
+    "right": ("runner.metrics.right", "runner.metrics.reference_rule"),
     "ranking": ("runner.metrics.ranking",),
     "further_ranking": ("runner.metrics.further_ranking",),
     "checks": ("runner.metrics.checks",),
