@@ -87,7 +87,7 @@ def _check(cells: Sequence[Cell]) -> None:
     if cfg.compare is None:
         needs = "needs a run to compare with; give one with compare=BASELINE"
         problems += [Problem(name, needs) for name in ("fail_on_regression", "allow_incomparable") if cfg[name]]
-        if cfg.junit is not None and not thresholds_of(cfg)[0]:
+        if cfg.junit is not None and not any(thresholds_of(cell.cfg)[0] for cell in cells):
             either = (
                 "needs a run to compare with; give one with compare=BASELINE, "
                 "or a value to reach with threshold.METRIC=NUMBER"
@@ -95,7 +95,7 @@ def _check(cells: Sequence[Cell]) -> None:
             problems.append(Problem("junit", either))
     for name, no_place in (("save_snapshot", no_place_for_a_file), ("junit", _no_place_for_junit)):
         path = cfg[name]
-        if path is not None and len(cells) > 1:
+        if path is not None and len(cells) > 1 and name != "junit":  # which has a suite for each run
             problems.append(Problem(name, "this command has several runs, each with a file of its own in its folder"))
         elif path is not None and (problem := no_place(Path(path))) is not None:
             problems.append(Problem(name, problem))
@@ -167,11 +167,42 @@ def conclude(job: Job, outcome: Outcome, run: RunFolder) -> Outcome:
     from runner.report.thresholds import not_reached
 
     document = Document.of(run)
-    if job.cfg.junit is not None:
+    if job.cfg.junit is not None and job.sweep_id is None:
         Path(job.cfg.junit).parent.mkdir(parents=True, exist_ok=True)
         write_junit(Path(job.cfg.junit), records, job.say, document)
     code = thresholds.exit_code(run.summary.get(thresholds.RECORDS) or ())
     return _join(outcome, code, not_reached(document))
+
+
+def write_junit_of_cells(path: Path, folder: Path, cells: Sequence[Mapping[str, Any]], language: str) -> None:
+    """Write the JUnit file of a sweep.
+
+    Args:
+        path: the file.
+        folder: of the sweep.
+        cells: the runs as sweep.json has them.
+        language: of its texts.
+    """
+    from runner.report.comparison_junit import CellResult, write_junit_of_sweep
+    from runner.report.document import Document
+    from runner.system.folder import open_run
+    from runner.system.metadata import read_json
+    from runner.words.wording import LANGUAGES
+
+    results = []
+    for cell in cells:
+        place = folder / str(cell["folder"])
+        ended = cell["status"] == "completed"
+        results.append(
+            CellResult(
+                " ".join(cell["overrides"]) or str(cell["folder"]),
+                "" if ended else str(cell["error_message"] or cell["status"]),
+                read_json(place / FILES[0]) if ended else None,
+                Document.of(open_run(place)) if ended else None,
+            )
+        )
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_junit_of_sweep(path, results, LANGUAGES[language])
 
 
 def thresholds_in(job: Job, summary: Mapping[str, Any], catalogue: Catalogue) -> dict[str, Any]:

@@ -165,7 +165,9 @@ def _store_sections(job: Job, evaluation: type) -> None:
     from runner.system.folder import open_run
 
     document, words = Document.of(open_run(job.folder)), getattr(evaluation, "words", None)
-    write_sections(document if words is None else replace(document, say=document.say.with_words(words)), evaluation)
+    if document.offer.missing and words is not None:  # a document knows the words of an installed class
+        document = replace(document, say=document.say.with_words(words))
+    write_sections(document, evaluation)
 
 
 def _serve(service: Service, head: dict[str, Any]) -> tuple[Preparation, Stop | None]:

@@ -16,7 +16,7 @@ from runner.errors import REFUSED, SPENT, InputError, RunnerError
 from runner.llm import ledger
 from runner.run import launchers, shards
 from runner.run.ahead import ready_requests
-from runner.run.comparing import look_up
+from runner.run.comparing import look_up, write_junit_of_cells
 from runner.run.cost import agree_on_cost
 from runner.run.engine import INTERRUPTED
 from runner.run.folders import check_cache, run_folder
@@ -131,6 +131,8 @@ def _gather(plan: Plan, folder: Path, code: int) -> int:
             cell["folder"] for cell, outcome in zip(runs, outcomes, strict=True) if outcome and outcome.told
         }
         _close_sweep(plan, folder, runs, printed_folders)
+        if (junit := plan.cells[0].cfg.junit) is not None:
+            write_junit_of_cells(Path(junit), folder, runs[: len(plan.cells)], plan.language)
     if code == 0:
         _say_how_to_go_on(outcomes, folder, LANGUAGES[plan.language])
     return most_severe
