@@ -2,6 +2,7 @@
 
 The first of these rules that applies decides a question; its row names the rule (`right_by`):
 
+no_answer     the system said nothing: wrong, also where the question has no answer
 answered      the system answered a question that has no answer: wrong
 declined      the system said that it has no answer: right if the question has none; wrong if it has one, unless the
               answer gives the reference after all
@@ -70,6 +71,7 @@ METRICS = (
 )
 
 By = Literal[
+    "no_answer",
     "declined",
     "answered",
     "not_judged",
@@ -107,6 +109,7 @@ def decide(
     *,
     answerable: bool,
     declined: bool,
+    silent: bool = False,
     by_reference: Decision | None,
     high: float = 1.0,
     correctness: float | None = None,
@@ -119,6 +122,7 @@ def decide(
     Args:
         answerable: whether the question has an answer.
         declined: whether the system said that it has none.
+        silent: whether it said nothing.
         by_reference: the decision without a model (runner.metrics.reference_rule); None where no reference is known.
         high: above it a score of a judge is high.
         correctness: what a model said of the answer beside the references, 0..1; None where none was asked.
@@ -126,6 +130,8 @@ def decide(
         faithfulness: of the judge, 0..1.
         answer_relevancy: of the judge, 0..1.
     """
+    if silent:
+        return Decision(False, "no_answer")
     if not answerable:
         return Decision(declined, "declined" if declined else "answered")
     if declined:
