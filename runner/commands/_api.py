@@ -80,7 +80,7 @@ class Estimates(Mapping[str, Estimate]):
 
     def name_of(self, name: object) -> str | None:
         """The name in summary.json of what is meant; None where the run has no such metric."""
-        return self.catalogue.named(name, self.by_name) if isinstance(name, str) else None
+        return self.catalogue.name_among(name, self.by_name) if isinstance(name, str) else None
 
     def __contains__(self, name: object) -> bool:
         return self.name_of(name) is not None
@@ -443,7 +443,7 @@ def _scores(documents: Mapping[str, float] | Sequence[str]) -> Mapping[str, floa
 @dataclass(frozen=True)
 class Report(Mapping[str, Estimate]):
     """Metrics by any of their names: `report["right"].value`, `report["faithfulness"]`, `report["recall@5"]`. `run`:
-    the run with all other results; `errors`: the errors of the function, by case. `print(report)` shows a table."""
+    the run with all other results; `errors`: the errors of the function, by case. A report prints as a table."""
 
     metrics: Estimates
     run: Run

@@ -121,13 +121,13 @@ def demand_known(regression: Regression, metrics: Collection[str], side: str, ca
         InputError: the metric of a rule is unknown, and similar to one of the run or to a declared one.
     """
     for number, rule in enumerate(regression.rules):
-        if rule.metric != MAIN and not is_expense(rule.metric) and catalogue.named(rule.metric, metrics) is None:
+        if rule.metric != MAIN and not is_expense(rule.metric) and catalogue.name_among(rule.metric, metrics) is None:
             _refuse_misspelt(rule.metric, metrics, f"regression.rules.{number}", side, catalogue)
 
 
 def _refuse_misspelt(metric: str, known: Collection[str], key: str, side: str, catalogue: Catalogue) -> None:
     declared = Catalogue([*catalogue.metrics, *built_in_catalogue().metrics])
-    variant = declared.variant(declared.written(metric))
+    variant = declared.variant(declared.normal_name(metric))
     if variant.metric is None:
         near = did_you_mean(metric, [*known, *declared.spellings])
     else:
@@ -160,7 +160,7 @@ class _RuleCheck:
         if is_expense(rule.metric):
             return self._of_expense(rule, key)
         baseline, candidate, catalogue = self._runs.baseline.metrics, self._runs.candidate.metrics, self._runs.catalogue
-        rule = replace(rule, metric=catalogue.named(rule.metric, [*candidate, *baseline]) or rule.metric)
+        rule = replace(rule, metric=catalogue.name_among(rule.metric, [*candidate, *baseline]) or rule.metric)
         if rule.metric not in candidate:
             _refuse_misspelt(rule.metric, candidate, key, "candidate", catalogue)
             if rule.metric in baseline:

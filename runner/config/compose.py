@@ -328,7 +328,7 @@ def _metric_choices(override: str, choices: Collection[str]) -> str:
 def metric_choice(name: str, choices: Collection[str]) -> str:
     """The choice of the group `metric` that a person means by a name; unchanged where there is none."""
     catalogue = built_in_catalogue()
-    metric = None if name in choices else catalogue.variant(catalogue.written(name)).metric
+    metric = None if name in choices else catalogue.variant(catalogue.normal_name(name)).metric
     return name if metric is None or metric.name not in choices else metric.name
 
 

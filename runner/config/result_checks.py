@@ -194,7 +194,7 @@ class CheckedComponent:
 
     __slots__ = ("__dict__", "__weakref__", "_checked", "_component")
 
-    _checked: Checked
+    _checked: ComponentChecks
     _component: Any
 
     def __getattr__(self, name: str) -> Any:
@@ -224,7 +224,7 @@ class CheckedComponent:
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class ComponentChecks:
     """What a CheckedComponent is made of. `methods`: name -> declaration in the protocol, or in one of its optional
     ones; `state`: what the checks remember of a component (by id), shared with its copies."""
 
@@ -281,7 +281,7 @@ def checked_component(
     component = unchecked(component)
     declared = {"preflight": protocols.Preflight.preflight, **(_methods(protocol) if protocol is not None else {})}
     methods = {name: method for name, method in declared.items() if callable(getattr(component, name, None))}
-    checked = Checked(component, key, protocol, methods, log, {} if state is None else state)
+    checked = ComponentChecks(component, key, protocol, methods, log, {} if state is None else state)
     if inspect.getattr_static(component, "provenance", None) is not None and not _has_property(component, "provenance"):
         _check_provenance(checked.checker("provenance"), component.provenance)
     return _view(checked) if methods or _has_property(component, "provenance") else component
@@ -292,7 +292,7 @@ def _has_property(component: Any, name: str) -> bool:
     return hasattr(type(inspect.getattr_static(type(component), name, None)), "__get__")
 
 
-def _view(checked: Checked) -> Any:
+def _view(checked: ComponentChecks) -> Any:
     """The view of a component. It shares the dictionary of the component, so that attributes that `__init__` set are
     found as fast, and also by those who look for them without calling anything."""
     component, cls = checked.component, typing.cast(Hashable, type(checked.component))

@@ -297,7 +297,7 @@ class Catalogue:
         place = len(self._places) if metric is None else self._places[metric.name]
         return Variant(name, metric, part, base, cutoff, measure != suffix, place)
 
-    def written(self, name: str) -> str:
+    def normal_name(self, name: str) -> str:
         """One form of all names that people write for a metric.
 
         Args:
@@ -317,18 +317,18 @@ class Catalogue:
                 return f"{part}{variant.metric.in_summaries}{cutoff}{PATCHED if variant.patched else ''}"
         return name
 
-    def named(self, name: str, names: Iterable[str]) -> str | None:
+    def name_among(self, name: str, names: Iterable[str]) -> str | None:
         """The one of some names that a person means; None where none of them is meant.
 
         Args:
-            name: what a person wrote, as for `written`.
+            name: what a person wrote, as for `normal_name`.
             names: those of a summary, or of rows.
         """
         known = list(names)
         if name in known:
             return name
-        wanted = self.written(name)
-        return next((each for each in known if self.written(each) == wanted), None)
+        wanted = self.normal_name(name)
+        return next((each for each in known if self.normal_name(each) == wanted), None)
 
     @property
     def spellings(self) -> Sequence[str]:

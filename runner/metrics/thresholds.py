@@ -131,7 +131,7 @@ def _leaves(given: Mapping[Any, Any], path: tuple[str, ...]) -> Iterator[tuple[t
 def metric_problems(thresholds: Sequence[Threshold], catalogue: Catalogue, cutoffs: Sequence[int]) -> Iterator[Problem]:
     """The faults of thresholds that the metrics declared by an evaluation reveal."""
     for threshold in thresholds:
-        variant = catalogue.variant(catalogue.written(threshold.metric))
+        variant = catalogue.variant(catalogue.normal_name(threshold.metric))
         if (problem := name_problem(threshold.key, threshold.metric, catalogue, cutoffs)) is not None:
             yield problem
         elif not variant.range[0] <= threshold.limit <= variant.range[1]:
@@ -140,9 +140,9 @@ def metric_problems(thresholds: Sequence[Threshold], catalogue: Catalogue, cutof
 
 
 def name_problem(key: str, name: str, catalogue: Catalogue, cutoffs: Sequence[int]) -> Problem | None:
-    """The fault of a metric that a setting names, in any form that `Catalogue.written` reads; it must have a
+    """The fault of a metric that a setting names, in any form that `Catalogue.normal_name` reads; it must have a
     direction."""
-    variant, names = catalogue.variant(catalogue.written(name)), _names(catalogue, cutoffs)
+    variant, names = catalogue.variant(catalogue.normal_name(name)), _names(catalogue, cutoffs)
     if variant.metric is None:
         near = did_you_mean(name, [*names, *catalogue.spellings])
         meant = near if "did you mean" in near else f"; declared are {', '.join(names)}"
@@ -195,7 +195,7 @@ def check(thresholds: Sequence[Threshold], summary: Mapping[str, Any], catalogue
 
 
 def _result(threshold: Threshold, summary: Mapping[str, Any], catalogue: Catalogue) -> Result:
-    variant = catalogue.variant(catalogue.written(threshold.metric))
+    variant = catalogue.variant(catalogue.normal_name(threshold.metric))
     place = (threshold.dimension, threshold.value, threshold.limit, variant.direction)
     estimates: Mapping[str, Any] = summary.get("metrics") or {}
     if threshold.dimension:
@@ -207,7 +207,7 @@ def _result(threshold: Threshold, summary: Mapping[str, Any], catalogue: Catalog
     if variant.direction is None:
         problem = f"{threshold.key}: nothing declares which way '{threshold.metric}' is better"
         return Result(threshold.metric, *place, "unknown", problem=problem)
-    name = catalogue.named(threshold.metric, estimates)
+    name = catalogue.name_among(threshold.metric, estimates)
     if name is None and (variant.part or variant.is_own_k):
         problem = f"{threshold.key}: the run has no metric '{threshold.metric}'"
         problem += did_you_mean(threshold.metric, estimates)

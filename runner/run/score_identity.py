@@ -75,11 +75,9 @@ def added_metrics(parts: Mapping[str, Any]) -> dict[str, type]:
 
 def _inherited_metrics(part: Any) -> Sequence[Metric]:
     """The metrics that a class outside this program has from one of this program."""
-    bases = type(part).__mro__
-    for above, base in pairwise(bases):
+    for above, base in pairwise(type(part).__mro__):
         if base.__module__.partition(".")[0] in OWN:
-            inherited: Sequence[Metric] = getattr(super(above, part), "metrics", ())
-            return inherited
+            return catalogue_of(super(above, part)).metrics
     return ()
 
 

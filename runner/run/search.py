@@ -53,19 +53,19 @@ Words = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Objective:
-    """A metric to optimise; `written`: its name by Catalogue.written."""
+    """A metric to optimise; `normal_name`: that of Catalogue.normal_name."""
 
-    written: str
+    normal_name: str
     catalogue: Catalogue
 
     @property
     def sign(self) -> float:
         """-1.0 where lower is better."""
-        return -1.0 if self.catalogue.direction(self.written) == "lower" else 1.0
+        return -1.0 if self.catalogue.direction(self.normal_name) == "lower" else 1.0
 
     def name_in(self, metrics: Collection[str]) -> str:
         """Its name in a summary with these metrics."""
-        return self.catalogue.named(self.written, metrics) or self.written
+        return self.catalogue.name_among(self.normal_name, metrics) or self.normal_name
 
     @property
     def direction(self) -> Literal["minimize", "maximize"]:
@@ -82,18 +82,18 @@ def objectives_of(cell: Cell, space: Space) -> list[Objective]:
     problems = []
     for name in names:
         problem = name_problem("search.metric", name, catalogue, options.cutoffs)
-        variant = catalogue.variant(catalogue.written(name))
+        variant = catalogue.variant(catalogue.normal_name(name))
         if problem is None and is_k_searched and variant.is_own_k:
             fixed = f"{variant.base}_at_{options.cutoffs[-1]}"
             problem = Problem("search.metric", f"'{name}' is cut off at another k in each trial; expected {fixed}")
         problems += [] if problem is None else [problem]
     if not names:
         problems = [Problem("search.metric", "the evaluation has no main metric; expected the name of one")]
-    if len({catalogue.written(name) for name in names}) < len(names):
+    if len({catalogue.normal_name(name) for name in names}) < len(names):
         problems.append(Problem("search.metric", "the same metric twice"))
     if problems := problems or list(_idle_axes(names, space, catalogue)):
         raise ConfigError(problems)
-    return [Objective(catalogue.written(name), catalogue) for name in names]
+    return [Objective(catalogue.normal_name(name), catalogue) for name in names]
 
 
 def _idle_axes(names: Sequence[str], space: Space, catalogue: Catalogue) -> Iterator[Problem]:
@@ -112,7 +112,7 @@ def _idle_axes(names: Sequence[str], space: Space, catalogue: Catalogue) -> Iter
 
 
 def _is_of_rankings(name: str, catalogue: Catalogue) -> bool:
-    metric = catalogue.variant(catalogue.written(name)).metric
+    metric = catalogue.variant(catalogue.normal_name(name)).metric
     return metric is not None and metric.group == RANKINGS
 
 
@@ -200,7 +200,7 @@ class _Trials:
         earlier = self._earlier()
         code = self._make(earlier)
         if code == 0 and self.value_of(DEFAULT) is None and self.stopped is None:
-            self.stopped = f"the default has no value of {', '.join(each.written for each in self.objectives)}"
+            self.stopped = f"the default has no value of {', '.join(each.normal_name for each in self.objectives)}"
         while code == 0 and self.stopped is None and (batch := self._next_batch()):
             code = self._make(batch)
         return code

@@ -184,8 +184,8 @@ def test_the_direction_is_that_of_the_metric() -> None:
     catalogue = built_in_catalogue()
     lower = next(metric.name for metric in catalogue.metrics if metric.better == "lower")
     assert Objective(lower, catalogue).direction == "minimize"
-    faithfulness = Objective(catalogue.written("faithfulness"), catalogue)
+    faithfulness = Objective(catalogue.normal_name("faithfulness"), catalogue)
     assert (faithfulness.name_in(["right", "mean_faithfulness"]), faithfulness.direction) == (
         "mean_faithfulness", "maximize",
     )  # fmt: skip
-    assert Objective(catalogue.written("MRR"), catalogue).name_in(["mrr_at_5", "mrr"]) == "mrr"
+    assert Objective(catalogue.normal_name("MRR"), catalogue).name_in(["mrr_at_5", "mrr"]) == "mrr"
