@@ -99,7 +99,7 @@ def _next_commands(files: Sequence[Path], counts: dict[str, int] | object) -> li
     """The run of each file, and the comparison of the runs of several."""
     if len(files) == 1:
         return [f"  python -m runner {shlex.join(next_words(files[0], counts))}"]
-    folders = [f"outputs/{path.stem}" for path in files]
+    folders = [(Path("outputs") / path.stem).as_posix() for path in files]
     runs = [
         shlex.join([*next_words(path, counts), f"out={folder}"]) for path, folder in zip(files, folders, strict=True)
     ]
