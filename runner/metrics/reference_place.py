@@ -66,7 +66,7 @@ class Context:
             return True
         if not self._own or not self._rivals(self.answer.plain):
             return False
-        asked = self._asked
+        asked = self._question_words
         if " ; " in self.answer.plain or asked & key_words(mine):
             return False
         clauses = (text for _, text in _parts(self.answer.plain, _CLAUSE))
@@ -83,10 +83,10 @@ class Context:
         return any(self._is_nearer(key_words(clause), ours) for clause in others)
 
     def _is_nearer(self, theirs: frozenset[str], ours: frozenset[str]) -> bool:
-        gained, lost = (self._asked & theirs) - ours, (self._asked & ours) - theirs
+        gained, lost = (self._question_words & theirs) - ours, (self._question_words & ours) - theirs
         subjects = _subjects(self.question)
         has_subject = bool(subjects) and subjects <= ours
-        return len(gained) >= max(1, len(lost)) and not has_subject and not theirs <= self._asked
+        return len(gained) >= max(1, len(lost)) and not has_subject and not theirs <= self._question_words
 
     def _is_amount_of_another(self, place: Span) -> bool:
         """Whether a clause with an amount of its own has the name or number that the question is of, and this lacks
@@ -105,6 +105,7 @@ class Context:
         return _split(rows, place[0])
 
     def is_one_of_several(self, place: Span) -> bool:
+        """Whether the answer names it as one of several values, and chooses none or another one."""
         before, after = self._around(place)
         if _has(before, "either_before") or _has(self.answer.plain[place[1] :][:NEAR], "either_after"):
             rest = self.answer.plain[place[1] + NEAR :]
@@ -122,7 +123,9 @@ class Context:
         rows = [row for row in _parts(self.answer.lined, _LINE) if " ; " in row[1]]
         mine, others = _split(rows, place[0])
         if mine:
-            return not self._asked & key_words(mine) and any(self._asked & key_words(row) for row in others)
+            return not self._question_words & key_words(mine) and any(
+                self._question_words & key_words(row) for row in others
+            )
         start, end = _sentence(self.answer.plain, place)
         mine, others = _split(
             _parts(self.answer.plain[start:end], _CLAUSE if self._own else _COORDINATE), place[0] - start
@@ -131,7 +134,7 @@ class Context:
 
     def _is_beside(self, mine: str, other: str) -> bool:
         """Whether two clauses of a sentence say the same of two subjects, and the other one of that of the question."""
-        asked = self._asked
+        asked = self._question_words
         ours, theirs = key_words(mine), key_words(other)
         if not (asked & theirs) - ours or (asked & ours) - theirs:
             return False
@@ -154,8 +157,8 @@ class Context:
         )
 
     @property
-    def _asked(self) -> frozenset[str]:
-        return _asked(self.question, self.reference)
+    def _question_words(self) -> frozenset[str]:
+        return _question_only(self.question, self.reference)
 
     @property
     def _own(self) -> tuple[Amount, ...]:
@@ -175,7 +178,7 @@ class Context:
 
 
 @lru_cache(maxsize=4096)
-def _asked(question: str, reference: str) -> frozenset[str]:
+def _question_only(question: str, reference: str) -> frozenset[str]:
     """Forms of the words of a question that its reference lacks."""
     return key_words(question) - key_words(reference)
 

@@ -4,12 +4,19 @@ The rules in their order, of which the first that applies decides (runner.metric
 
 - The answer is a reference, in the form of exact match: right.
 - All references are yes or no, and the answer takes a stand: right if it is the same, else wrong.
+- A reference says that there is no answer, and so does the answer: right.
 - A reference stands in the answer (runner.text.matching): right, unless the answer says that it is not it (denied),
-  states it as one of several of which it chooses none (several), or says it of something else (elsewhere).
+  states it as one of several of which it chooses none (several), or says it of something else (elsewhere); undecided
+  where another clause is nearer to the question (runner.metrics.reference_place).
+- A reference takes a stand towards a question for yes or no, and the answer takes the same: right (yes_no).
 - Another amount of the same kind stands in the place of that of the reference: wrong (other_amount).
-- A reference is an amount that the answer gives (amount), or at least ENOUGH of its words that the question lacks stand
-  in the answer (words): right.
-- Less than FEW of these words, and less than FEW_TRIPLES of their letter triples, stand in the answer: wrong (absent).
+- A reference is an amount that the answer gives: right (amount).
+- One of the items that a reference lists is missing, or another person has the last or first name of the one that it
+  names: wrong (absent).
+- At least ENOUGH of the words of a reference that the question lacks stand in the answer, and no opposite: right
+  (words).
+- Less than FEW of these words, and less than FEW_TRIPLES of their letter triples, stand in the answer, and no other
+  form of a name (runner.text.short_names): wrong (absent).
 - The rest is undecided. A reference of LONG words and more is decided only if it stands in the answer in one piece, or
   nothing of it does (needs_model).
 
@@ -53,6 +60,7 @@ NONE_TRIPLES = 0.1  # the same for a reference of LONG words
 AMOUNT_WEIGHT = 2  # words that an amount counts for
 EXACT = 4  # digits of a number that an answer may round
 ROUNDED = 0.01  # the most by which a rounded amount differs
+ITEM_TRIPLES = 0.4  # share of the letter triples of an item below which it is missing
 ITEM_WORDS = 3  # the most words of an item of a list
 LEFT_OUT = 3  # syllables by which a Korean word is longer than one that it contains, where spaces were left out
 MOSTLY = 0.6  # share of the letters of a reference that are of amounts, for one that is an amount
@@ -216,7 +224,7 @@ def _lacks_item(reference: str, answer: str) -> bool:
     """Whether an answer has one item of a list and nothing of another one."""
     said, triples = frozenset(words(answer)), _triples(words(answer))
     shares = [_item_share(item, said, triples) for item in _items(reference)]
-    return bool(shares) and max(shares) == 1 and min(shares) < FEW_TRIPLES
+    return bool(shares) and max(shares) == 1 and min(shares) < ITEM_TRIPLES
 
 
 def _item_share(item: str, said: frozenset[str], triples: frozenset[str]) -> float:
