@@ -2,11 +2,11 @@
 
 A rule fires where the candidate lost more than the margin and, where it demands significance, p is below .05. A gate
 looks in one direction, so p is one-sided; it is adjusted (Holm) over the rules that demand significance. A rule is an
-error where the candidate lacks its metric, or where its name is only similar to that of a metric. It is not evaluated
-where the baseline lacks the metric, where neither the metric nor the rule has a direction, or where a run has no value
-(latency of a replayed run); it is not comparable where the metric differs in meaning between the runs. Neither counts
-as passed. The p of a latency includes the factor of runner.compare.timed, so that a varying load of the machine does
-not fire. A rule for `main` stands for one rule for each main metric of the two runs.
+error where its name is only similar to that of a metric. It is not evaluated where a run lacks its metric, where
+neither the metric nor the rule has a direction, where a run has no value (latency of a replayed run), or where fewer
+than half of the cases of a run are decided; it is not comparable where the metric differs in meaning between the runs.
+Neither counts as passed. The p of a latency includes the factor of runner.compare.timed, so that a varying load of the
+machine does not fire. A rule for `main` stands for one rule for each main metric of the two runs.
 """
 
 from __future__ import annotations
@@ -31,7 +31,6 @@ from runner.metrics import paired
 from runner.metrics.catalogue import built_in_catalogue
 
 Status = Literal["passed", "fired", "not_evaluated", "not_comparable"]
-NO_METRIC = ", so that the rule cannot be evaluated; choose rules that fit, or none: --rules none, regression=none"
 MAIN = "main"  # stands for every main metric
 ROUNDING = 1e-9  # a loss of exactly the margin does not fire
 
@@ -144,12 +143,8 @@ class _RuleCheck:
         if is_expense(rule.metric):
             return self._of_expense(rule, key)
         baseline, candidate = self._runs.baseline.metrics, self._runs.candidate.metrics
-        if rule.metric not in candidate:
+        if rule.metric not in candidate and rule.metric not in baseline:
             _refuse_misspelt(rule.metric, candidate, key, "candidate")
-            if rule.metric in baseline:
-                raise InputError(
-                    f"{key}: the candidate has no metric '{rule.metric}', which the baseline has{NO_METRIC}"
-                )
         if rule.metric not in baseline or rule.metric not in candidate:
             return RuleResult(
                 rule, "not_evaluated", reasons=tuple(comparability.missing_reasons(self._runs, rule.metric))
@@ -163,9 +158,13 @@ class _RuleCheck:
         if any(not reason.is_note and not (reason.is_grave and self._allow) for reason in obstacles):
             return RuleResult(rule, "not_comparable", reasons=obstacles)
         chosen = self._choose(rule, obstacles)
-        difference = self._runs.differences([rule.metric], chosen)[rule.metric].numbers
+        compared = self._runs.differences([rule.metric], chosen)[rule.metric]
+        difference = compared.numbers
         if difference is None:
             return RuleResult(rule, "not_evaluated")
+        if compared.is_undecided:
+            n_undecided = max(compared.undecided_baseline, compared.undecided_candidate)
+            return RuleResult(rule, "not_evaluated", reasons=(Reason("undecided", n_cases=n_undecided),))
         better = difference.difference if rule.direction == "higher" else -difference.difference
         p = difference.p / 2 if better < 0 else 1 - difference.p / 2
         numbers = (difference.baseline, difference.candidate)
@@ -193,7 +192,7 @@ class _RuleCheck:
 
     def _choose(self, rule: Rule, reasons: Sequence[Reason]) -> Bools:
         """The pairs of the slice, without those with changed questions or labels."""
-        pairs_mask = comparable_pairs(self._runs, reasons)
+        pairs_mask = comparable_pairs(self._runs, rule.metric, reasons)
         for dimension, value in rule.slice.items():
             masks = {(name, label): mask for name, label, mask in slices_of(self._runs)}
             pairs_mask = pairs_mask & masks.get((dimension, value), np.zeros(len(pairs_mask), dtype=bool))

@@ -7,7 +7,8 @@ declared    what the metrics are (runner.metrics.metric); one that nobody declar
 metrics     name, role (main | other | leg), direction, n_paired, baseline, candidate, difference, ci_low, ci_high, p,
             p_holm, effect_size (d_z), mde (the difference that would be found with a power of 80 %), verdict,
             mcnemar {b: only the baseline is right, c: only the candidate, p}, judge_noise, left_out (pairs in
-            which a run could not be scored), failed {baseline, candidate} (of which some count as 0), caveats
+            which a run could not be scored), failed {baseline, candidate} (of which some count as 0), undecided
+            {baseline, candidate} (which count as the middle of the range), caveats
 slices      the same of main metrics, with dimension and value
 latency, cost, gate {fired, rules, cases}, flips {by, right_in_both, wrong_in_both, lost, won}
 """
@@ -130,6 +131,7 @@ def _metric(compared: ComparedMetric, catalogue: Catalogue) -> dict[str, Any]:
         "judge_noise": difference.judge_noise,
         "left_out": difference.left_out,
         "failed": {"baseline": difference.failed_baseline, "candidate": difference.failed_candidate},
+        "undecided": {"baseline": difference.undecided_baseline, "candidate": difference.undecided_candidate},
         "caveats": [asdict(reason) for reason in compared.caveats],
     }
 

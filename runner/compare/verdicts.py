@@ -5,6 +5,7 @@ within_noise    a 95 % interval within the margin (a share of the metric's range
                 to matter; or no case differs
 inconclusive    neither of these: the runs may differ by more than the margin, or not at all
 too_few         fewer than ten pairs of cases
+undecided       fewer than half of the cases of a run are decided
 not_judged      the runs can be compared, but none of their metrics declares a direction
 
 The verdict on two runs follows the first of their main metrics: Answered Right if the evaluation has answers, recall if
@@ -31,10 +32,12 @@ from runner.metrics import paired
 from runner.metrics.metric import Catalogue, Variant
 from runner.metrics.paired import FEWEST, PairedResult
 
-Verdict = Literal["better", "worse", "within_noise", "inconclusive", "too_few"]
+Verdict = Literal["better", "worse", "within_noise", "inconclusive", "too_few", "undecided"]
 Role = Literal["main", "other", "leg"]
 Family = Literal["first", "main", "other", "leg"]
-Overall = Literal["better", "worse", "mixed", "within_noise", "inconclusive", "too_few", "not_comparable", "not_judged"]
+Overall = Literal[
+    "better", "worse", "mixed", "within_noise", "inconclusive", "too_few", "undecided", "not_comparable", "not_judged"
+]
 
 ALPHA = 0.05
 FAMILIES: tuple[Family, ...] = ("first", "main", "other", "leg")
@@ -122,6 +125,8 @@ def overall(verdicts: Sequence[Verdict], *, first_holds: bool) -> Overall:
     if not verdicts:
         return "not_comparable"
     first = verdicts[0]
+    if first == "undecided":
+        return "undecided"
     if "worse" in verdicts:
         return "mixed" if "better" in verdicts and first != "worse" else "worse"
     if first == "better" or ("better" in verdicts and first_holds and first != "too_few"):

@@ -67,6 +67,10 @@ class Metric:
     quality      the main metrics with the lowest one are the quality that a sweep weighs against cost, of those that
                  do not say it the first; None: never
     tells_right  a case with 1 is right, one with less is wrong
+    decided_by   the label of a case that names the rule by which its value was decided; a case with that label and
+                 without a value is undecided: it counts as the middle of the range in comparisons
+    rules        rule -> its kind; pairs that were decided by rules of different kinds are not compared. The kind ""
+                 goes with any; a rule that is not listed is a kind of its own
     short        its label where a column is narrow; may have line breaks
     summary      its name in summaries, where the mean has one of its own
     """
@@ -86,6 +90,8 @@ class Metric:
     shown: frozenset[View] = BY_DEFAULT
     quality: int | None = LAST_QUALITY
     tells_right: bool = False
+    decided_by: str = ""
+    rules: Words = field(default_factory=dict)
     short: Words = field(default_factory=dict)
     summary: str = ""
 

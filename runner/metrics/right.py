@@ -22,19 +22,27 @@ from runner.metrics.metric import Grades, Metric
 NAME = "right"
 LABEL = "right_by"
 IDENTITY = "right"  # the name of `high` in the identity of a run
+RULES = {  # rule -> its kind (Metric.rules); what has not to look at the answer's words goes with any
+    "declined": "",
+    "answered": "",
+    "unknown": "",
+    "not_judged": "model",
+    "correctness": "model",
+    **dict.fromkeys(("reference", "words", "amount", "yes_no", "other_amount", "denied", "absent"), "words"),
+    **dict.fromkeys(("known_answer", "undecided", "needs_model"), "words"),
+}
 
 METRICS = (
     Metric(
         name=NAME,
         better="higher",
-        label={"en": "Answered Right", "ko": "정답률"},
-        short={"en": "Answered\nRight", "ko": "정답률"},
+        label={"en": "Correct", "ko": "정답률"},
         meaning={
             "en": (
-                "Share of the questions that were answered right, or rightly declined where there is no answer; "
-                "questions of which nothing can tell are left out."
+                "Share of the decided questions that were answered right, or rightly refused where there is no answer. "
+                "Undecided questions are counted beside it."
             ),
-            "ko": "맞게 답했거나, 답이 없는 질문에서 답변을 거절한 비율(판단할 근거가 없는 질문은 제외)",
+            "ko": "판정된 질문 가운데 맞게 답했거나, 답이 없어 답변을 거절한 비율. 미판정 질문은 따로 셉니다.",
         },
         grades=Grades(),
         main=True,
@@ -54,6 +62,8 @@ METRICS = (
         shown=frozenset({"sweeps", "slices", "cases", "worst"}),
         quality=0,
         tells_right=True,
+        decided_by=LABEL,
+        rules=RULES,
     ),
 )
 

@@ -37,6 +37,7 @@ from runner.report.comparison_words import (
     amount,
     chance,
     changes,
+    decision_lines,
     differs,
     expense_name,
     gate_lines,
@@ -157,7 +158,7 @@ def _notes(record: Record, say: Wording) -> Iterator[Note]:
     verdict = record["verdict"]
     yield Note(say.name("verdict", verdict).capitalize() + ".", "strong", verdict=verdict)
     yield Note(headline(record, say))
-    yield from (Note(line) for line in changes(record, say))
+    yield from (Note(line) for line in (*decision_lines(record, say), *changes(record, say)))
     yield from (Note(line) for line in gate_lines(record, say))
     yield from (Note(line, "strong") for line in unfired_lines(record, say))
 
@@ -194,7 +195,7 @@ def _in_short(record: Record, say: Wording) -> Iterator[Block]:
         *(Note(line, "alarm") for line in warnings(record, say)),
         *([table(entries, record, say)] if entries else []),
         Note(headline(record, say)),
-        *(Note(line) for line in changes(record, say)),
+        *(Note(line) for line in (*decision_lines(record, say), *changes(record, say))),
         *(Note(line, fired) for line in gate_lines(record, say)),
         *_flips_in_short(record, say),
         Note(say("compare.pointer"), "quiet"),
