@@ -44,10 +44,10 @@ from runner.llm.projection import Projection
 from runner.llm.votes import judge_missing
 from runner.metrics import agent, answers, diagnosis, judged, memory, ranking, right
 from runner.metrics.agent import AgentSums
-from runner.metrics.answers import answer_matches
 from runner.metrics.judged import CORRECTNESS
 from runner.metrics.metric import Metric
 from runner.metrics.profile import AutoProfile, ProfileChoice
+from runner.metrics.reference_rule import decide_by_reference
 from runner.metrics.right import Decision, decide
 from runner.protocols import Generator, Judge, Scorer, Workspace, attribute_of
 from runner.records import (
@@ -362,13 +362,14 @@ class Copilot:
         """The decision of a model that compared the answer with the right one. Without it, by the facts of the
         conversation where `_is_of_memory` says so, else by the known answers."""
         by_reference = self._by_reference(case)
-        is_known_answer = answer_matches(output.answer.text, case.probe.answers)
         if _is_of_memory(case, values):
-            is_known_answer = values["answer_facts"] == 1
+            decision: Decision | None = Decision(values["answer_facts"] == 1, "facts")
+        else:
+            decision = decide_by_reference(case.probe.question, case.probe.answers, output.answer.text)
         return decide(
             answerable=case.probe.answerable,
             declined=output.answer.refused,
-            known_answer=is_known_answer,
+            by_reference=decision,
             correctness=values[CORRECTNESS] if by_reference else None,
             not_judged=by_reference and values[CORRECTNESS] is None,
             faithfulness=values["faithfulness"],

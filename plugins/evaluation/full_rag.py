@@ -19,9 +19,10 @@ from runner.llm.health import check_health, language_warnings
 from runner.llm.metering import so_far
 from runner.llm.votes import judge_missing
 from runner.metrics import answers, diagnosis, ranking, right
-from runner.metrics.answers import answer_matches, contains_answer, exact_match, token_f1
+from runner.metrics.answers import contains_answer, exact_match, token_f1
 from runner.metrics.judged import ANSWER_METRICS, CORRECTNESS, REFERENCE_METRICS, score_judgements
 from runner.metrics.metric import Metric
+from runner.metrics.reference_rule import decide_by_reference
 from runner.metrics.repeats import average_scores, spreads
 from runner.metrics.right import Decision, decide
 from runner.protocols import Generator, Judge, Scorer, System, Workspace, attribute_of
@@ -408,7 +409,7 @@ class FullRag:
         return decide(
             answerable=case.answerable,
             declined=output.answer.refused,
-            known_answer=answer_matches(output.answer.text, case.answers),
+            by_reference=decide_by_reference(case.text, case.answers, output.answer.text),
             correctness=values[CORRECTNESS] if is_judged else None,
             not_judged=is_judged and values[CORRECTNESS] is None,
             faithfulness=values.get("faithfulness"),

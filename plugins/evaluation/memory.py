@@ -28,11 +28,11 @@ from runner.llm.health import check_health
 from runner.llm.metering import charge
 from runner.llm.votes import judge_missing
 from runner.metrics import answers, diagnosis, judged, locomo, memory, right
-from runner.metrics.answers import answer_matches
 from runner.metrics.judged import CORRECTNESS
 from runner.metrics.memory import LostAt, lost_at
 from runner.metrics.metric import Metric
 from runner.metrics.profile import AutoProfile, ProfileChoice
+from runner.metrics.reference_rule import decide_by_reference
 from runner.metrics.right import Decision, decide
 from runner.protocols import Generator, Judge, Scorer, Workspace, attribute_of
 from runner.records import (
@@ -351,10 +351,14 @@ class MemoryEvaluation:
         """The decision of a model that compared the answer with the right one. Without it, by the expected facts if
         any, else by the known answers."""
         probe, facts_given, by_reference = case.probe, values["answer_facts"], self._by_reference(case)
+        if facts_given is None:
+            decision = decide_by_reference(probe.question, probe.answers, output.answer.text)
+        else:
+            decision = Decision(facts_given == 1, "facts")
         return decide(
             answerable=probe.answerable,
             declined=output.answer.refused,
-            known_answer=answer_matches(output.answer.text, probe.answers) if facts_given is None else facts_given == 1,
+            by_reference=decision,
             high=self.high,
             correctness=correctness if by_reference else None,
             not_judged=by_reference and correctness is None,

@@ -2,14 +2,26 @@
 
 The first of these rules that applies decides a question; its row names the rule (`right_by`):
 
-declined     the system said that it has no answer: right if the question has none, wrong if it has one
-answered     the system answered a question that has no answer: wrong
-not_judged   the model that should have compared the answer with the known ones failed: undecided
-correctness  a model compared the answer with the known ones: right if its score is above `high`
-known_answer no model compared them: right if the answer contains a known answer, or every expected fact
-stand_in     no answer is known: right if the judge scores faithfulness and relevancy above `high`. This takes the place
-             of a reference that nobody wrote
-unknown      nothing can decide
+answered      the system answered a question that has no answer: wrong
+declined      the system said that it has no answer: right if the question has none; wrong if it has one, unless the
+              answer gives the reference after all
+not_judged    the model that should have compared the answer with the references failed: undecided
+correctness   a model compared the answer with the references: right if its score is above `high`
+reference     the answer contains a reference in one piece: right
+words         the answer contains most words of a reference that the question lacks: right
+amount        a reference is an amount, and the answer gives the same one: right
+yes_no        a reference is yes or no, and the answer takes a stand: right if it is the same
+other_amount  the answer gives another amount in the place of that of the reference: wrong
+denied        the answer says that the reference is not it: wrong
+absent        the answer contains hardly anything of a reference: wrong
+undecided     the answer contains a part of a reference, or leaves open which of several values holds: undecided
+needs_model   the references are sentences, which words cannot decide: undecided
+facts         the answer is right if it contains every expected fact of a conversation
+stand_in      no reference is known: right if the judge scores faithfulness and relevancy above `high`. This takes the
+              place of a reference that nobody wrote
+unknown       nothing can decide
+
+The rules from `reference` to `needs_model` are those of runner.metrics.reference_rule.
 """
 
 from __future__ import annotations
@@ -67,12 +79,30 @@ METRICS = (
     ),
 )
 
-By = Literal["declined", "answered", "not_judged", "correctness", "known_answer", "stand_in", "unknown"]
+By = Literal[
+    "declined",
+    "answered",
+    "not_judged",
+    "correctness",
+    "reference",
+    "words",
+    "amount",
+    "yes_no",
+    "other_amount",
+    "denied",
+    "absent",
+    "undecided",
+    "needs_model",
+    "facts",
+    "stand_in",
+    "unknown",
+]
+UNDECIDED: tuple[By, ...] = ("not_judged", "undecided", "needs_model", "unknown")  # `right` is None
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """`right` is None where nobody knows."""
+    """`right` is None where nothing can tell, for the reason `by`."""
 
     right: bool | None
     by: By
@@ -87,30 +117,36 @@ def decide(
     *,
     answerable: bool,
     declined: bool,
-    known_answer: bool | None,
+    by_reference: Decision | None,
     high: float = 1.0,
     correctness: float | None = None,
     not_judged: bool = False,
     faithfulness: float | None = None,
     answer_relevancy: float | None = None,
 ) -> Decision:
-    """Whether one question was answered right.
+    """Decides whether one question was answered right.
 
-    high           above it a score of a judge is high
-    known_answer   whether a known answer is found in the answer; None where none is known
-    correctness    what a model said of the answer beside the known ones, 0..1; None where none was asked
-    not_judged     a model was asked so, and gave no score
+    Args:
+        answerable: whether the question has an answer.
+        declined: whether the system said that it has none.
+        by_reference: the decision without a model (runner.metrics.reference_rule); None where no reference is known.
+        high: above it a score of a judge is high.
+        correctness: what a model said of the answer beside the references, 0..1; None where none was asked.
+        not_judged: a model was asked so, and gave no score.
+        faithfulness: of the judge, 0..1.
+        answer_relevancy: of the judge, 0..1.
     """
-    if declined:
-        return Decision(not answerable, "declined")
     if not answerable:
-        return Decision(False, "answered")
+        return Decision(declined, "declined" if declined else "answered")
+    if declined:
+        is_given = by_reference is not None and by_reference.by == "reference"
+        return by_reference if is_given and by_reference else Decision(False, "declined")
     if not_judged:
         return Decision(None, "not_judged")
     if correctness is not None:
         return Decision(correctness > high, "correctness")
-    if known_answer is not None:
-        return Decision(known_answer, "known_answer")
+    if by_reference is not None:
+        return by_reference
     if faithfulness is not None and answer_relevancy is not None:
         return Decision(faithfulness > high and answer_relevancy > high, "stand_in")
     return Decision(None, "unknown")

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import get_args
 
-from runner.metrics.right import LABEL, NAME, By
+from runner.metrics.right import LABEL, NAME, UNDECIDED, By
 from runner.report import metric
 from runner.report.blocks import FILES, TERMINAL, Note, Section, Table, section
 from runner.report.document import Document
 from runner.report.metrics import rows_of
-
-UNDECIDED = ("not_judged", "unknown")
 
 
 def right(document: Document) -> Section | None:

@@ -19,7 +19,7 @@ MATCHER = tuple(f"runner.text.{name}" for name in ("shown", "stance", "amounts",
 
 # Family of metrics -> modules that compute them.
 FAMILIES: Mapping[str, tuple[str, ...]] = {
-    "right": ("runner.metrics.right",),
+    "right": ("runner.metrics.right", "runner.metrics.reference_rule"),
     "ranking": ("runner.metrics.ranking",),
     "further_ranking": ("runner.metrics.further_ranking",),
     "checks": ("runner.metrics.checks",),

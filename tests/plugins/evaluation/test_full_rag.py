@@ -25,7 +25,7 @@ def test_a_right_answer(tmp_path: Path) -> None:
     assert found.labels == {
         "answerability": "true_negative",
         "retrieval_gate": "true_negative",
-        "right_by": "known_answer",
+        "right_by": "reference",
         "lost_at": "none",
         "pattern": "ideal",
         "cross": "retrieval_high_generation_high",
@@ -202,7 +202,7 @@ def test_declining_is_right_where_there_is_no_answer(tmp_path: Path, answerable:
     found, _, _ = row(
         tmp_path,
         case,
-        answer=Answer("Beta, I think.", refused=refused),
+        answer=Answer("I cannot say." if refused else "Beta, I think.", refused=refused),
         judge=Model(faithfulness=1.0, answer_relevancy=1.0, answer_correctness=1.0),
     )
     by = "declined" if refused else "answered"

@@ -121,7 +121,7 @@ async def test_scores_of_each_probe(tmp_path: Path) -> None:
     assert (late.values["answer_facts"], late.values["answer_stale"]) == (0.5, 1.0)
     assert (late.values["memory_overall"], late.values["memory_noise"]) == (80.0, 1.0)
     assert late.labels == {
-        "answerability": "true_negative", "memory": "held", "right_by": "known_answer", "lost_at": "stale_answer"
+        "answerability": "true_negative", "memory": "held", "right_by": "facts", "lost_at": "stale_answer"
     }  # fmt: skip
     assert (early.labels["lost_at"], never.labels["lost_at"]) == ("none", "none")
     assert never.labels["answerability"] == "true_positive"

@@ -126,7 +126,7 @@ def test_no_pattern_is_told_from_a_judge_that_fails_its_control_items(tmp_path: 
 
 @pytest.mark.parametrize(
     ("rubric", "right_by"),
-    [("answer_correctness", {"correctness": 25}), ("answer_relevancy", {"stand_in": 5, "known_answer": 20})],
+    [("answer_correctness", {"correctness": 25}), ("answer_relevancy", {"stand_in": 5, "reference": 20})],
 )
 def test_no_stage_is_named_where_a_judge_that_fails_its_control_items_decided(
     tmp_path: Path, rubric: str, right_by: dict[str, int]
