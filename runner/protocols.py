@@ -686,6 +686,18 @@ class Declining(Protocol):
     refuse_below: float | None
 
 
+@runtime_checkable
+class Logged(Protocol):
+    """A generator whose answers were given before the run: what it takes to repeat them says nothing of their latency
+    and cost, which are those of the log (`GivenResults`).
+
+    class GivenAnswers:
+        is_logged = True
+    """
+
+    is_logged: bool
+
+
 class System(Protocol):
     """A running system that answers questions in place of the retriever and the generator of the configuration.
     `repeats`: how often each question is asked.
@@ -1342,6 +1354,7 @@ ABSENT: Mapping[str, Any] = {
     "projection": None,
     "is_separable": False,
     "refuse_below": None,
+    "is_logged": False,
     "answer_model": None,
     "sweep": "",
 }

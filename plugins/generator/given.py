@@ -13,6 +13,8 @@ from runner.text.refusals import is_refusal
 class GivenGenerator:
     """Returns `answer` of the query unchanged; [n] in it are citations, an empty answer is a refusal."""
 
+    is_logged = True
+
     async def generate(self, query: Query, contexts: Sequence[Context]) -> Answer:
         text = query.given.answer
         if text is None:

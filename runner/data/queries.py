@@ -6,7 +6,7 @@
                         or what another system returned; without it no ranking is measured
     expected_chunks     list of chunk ids
     expected_spans      list of {"note" or "document", "start", "end"}, {"note", "text"} or texts
-    answers             list of known answers
+    answers             list of reference answers
     history             list of {"role": "user" or "assistant", "text" or "content"}, oldest first: what was said before
     language (lang), difficulty, tags
     team, domain        text; the tags team:NAME and domain:NAME
@@ -14,6 +14,8 @@
     ranking             list of ids or of {"id", "score"}: what another system returned
     contexts            list of texts or of {"id", "text", "title"}: what its generator saw
     answer              text: what it said
+    latency_ms          number: the milliseconds that it took, for checks of latency
+    cost_usd            number: what it cost, for checks of cost
     checks              list of checks of the answer, such as {"contains": "27 days"} (runner.metrics.checks)
 
 Other keys are free to stand there.
@@ -38,6 +40,7 @@ LineT = TypeVar("LineT", int, int | None)
 KNOWN = frozenset(
     {"id", "query", "answerable", "expected_notes", "expected_chunks", "expected_spans", "answers", "language", "lang"}
     | {"difficulty", "tags", "history", "ranking", "contexts", "answer", "created_at", "team", "domain", "checks"}
+    | {"latency_ms", "cost_usd"}
 )
 INSTEAD_OF_GOLD = ("answers", "checks", "answer", "contexts", "ranking")  # fields by which an answer can be judged
 NO_GOLD = "an answerable question needs a gold note, known answers or the answer of a system"
@@ -98,7 +101,13 @@ def _query(fields: Fields) -> Query | None:
         language=fields.text("language", "lang"),
         difficulty=fields.text("difficulty"),
         tags=fields.tags(),
-        given=GivenResults(_ranking(fields), contexts_of(fields), fields.text("answer")),
+        given=GivenResults(
+            _ranking(fields),
+            contexts_of(fields),
+            fields.text("answer"),
+            fields.amount("latency_ms"),
+            fields.amount("cost_usd"),
+        ),
         history=history_of(fields),
         checks=_checks(fields),
     )

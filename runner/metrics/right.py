@@ -17,6 +17,7 @@ absent        the answer contains hardly anything of a reference: wrong
 undecided     the answer contains a part of a reference, or leaves open which of several values holds: undecided
 needs_model   the references are sentences, which words cannot decide: undecided
 facts         the answer is right if it contains every expected fact of a conversation
+checks        the answer fails one of the checks that its case brings, or, where no reference is known, passes all
 stand_in      no reference is known: right if the judge scores faithfulness and relevancy above `high`. This takes the
               place of a reference that nobody wrote
 unknown       nothing can decide
@@ -34,11 +35,12 @@ from runner.metrics.metric import Grades, Metric
 NAME = "right"
 LABEL = "right_by"
 IDENTITY = "right"  # the name of `high` in the identity of a run
-RULES = {  # rule -> its kind (Metric.rules); what has not to look at the answer's words goes with any
+RULES = {  # rule -> its kind (Metric.rules); what does not compare an answer with a reference goes with any
     "declined": "",
     "answered": "",
     "unknown": "",
-    "not_judged": "model",
+    "checks": "",
+    "not_judged": "",
     "correctness": "model",
     **dict.fromkeys(("reference", "words", "amount", "yes_no", "other_amount", "denied", "absent"), "words"),
     **dict.fromkeys(("known_answer", "undecided", "needs_model"), "words"),
@@ -94,6 +96,7 @@ By = Literal[
     "undecided",
     "needs_model",
     "facts",
+    "checks",
     "stand_in",
     "unknown",
 ]
@@ -150,3 +153,16 @@ def decide(
     if faithfulness is not None and answer_relevancy is not None:
         return Decision(faithfulness > high and answer_relevancy > high, "stand_in")
     return Decision(None, "unknown")
+
+
+def with_checks(decision: Decision, passes: bool | None, *, has_label: bool) -> Decision:
+    """The decision where a case brings checks.
+
+    Args:
+        decision: without the checks.
+        passes: whether the answer passes all of them; None where there is none, or none could be evaluated.
+        has_label: whether the case also has references or no answer; then both must hold. Else the checks decide.
+    """
+    if passes is None or (passes and has_label):
+        return decision
+    return Decision(passes, "checks")
