@@ -20,9 +20,9 @@ from runner.text.citations import without_citations
 from runner.text.claims import claims
 from runner.text.correctness import correctness
 from runner.text.language import Language, detect_language
+from runner.text.matching import mentions
 from runner.text.refusals import is_refusal, says_unknown
 from runner.text.relevancy import relevancy
-from runner.text.shown import mentions
 from runner.text.support import Conflict, Sources, Statement, Support
 
 UNKNOWN = 0.5  # "the sources do not tell" claims nothing that words could confirm or refute

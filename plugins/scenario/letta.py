@@ -20,8 +20,8 @@ from runner.data.problems import ProblemLog, why_empty
 from runner.domains.memory.records import ChatTurn, Conversation, Fact, Probe
 from runner.errors import DataError, Problem
 from runner.records import DataProblem
+from runner.text.matching import mentions, shows
 from runner.text.names import names
-from runner.text.shown import mentions, shows
 from runner.text.words import Word, content_words, is_content, words
 
 KEY = "scenario.path"

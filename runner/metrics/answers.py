@@ -1,5 +1,5 @@
 """Exact match and token F1 of an answer against the known answers of a question; the best known answer counts. Whether
-one of them occurs in the answer is for runner.text.shown to say.
+one of them occurs in the answer is for runner.text.matching to say.
 
 The formulas are those of SQuAD (Rajpurkar et al., 2016) and KorQuAD 1.0 (Lim et al., 2019); both ignore
 case, punctuation and space, SQuAD also a, an and the. What `normalise_answer` and the comparisons do exactly,
@@ -30,8 +30,8 @@ from functools import lru_cache
 
 from runner.metrics.metric import Grades, Metric
 from runner.text.citations import without_citations
+from runner.text.matching import gives
 from runner.text.patterns import compile_late
-from runner.text.shown import gives
 
 NO_GRADE = {
     "en": "Exact Match and Token F1 have no grade: an answer in a full sentence may be right and scores low.",
@@ -139,7 +139,7 @@ def contains_answer(answer: str, known_answers: Sequence[str]) -> float | None:
 
     Returns:
         1.0 when the answer gives one of the known ones in any form in which it may be written, and does not say that
-        this is not it (runner.text.shown), else 0.0; None when no answer is known.
+        this is not it (runner.text.matching), else 0.0; None when no answer is known.
     """
     return _contains_answer(answer, tuple(known_answers)) if known_answers else None
 

@@ -8,9 +8,9 @@ from math import sqrt
 from typing import Literal
 
 from runner.metrics.metric import Grades, Metric
+from runner.text.matching import shows as shows
+from runner.text.matching import shows_inside
 from runner.text.sentences import split_sentences
-from runner.text.shown import shows as shows
-from runner.text.shown import shows_inside
 
 METRICS = (
     Metric(

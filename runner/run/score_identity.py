@@ -15,7 +15,7 @@ from runner.protocols import attribute_of
 from runner.system.sources import data_digest, syntax_digest
 from runner.system.store import fingerprint
 
-MATCHER = tuple(f"runner.text.{name}" for name in ("shown", "stance", "amounts", "endings", "words", "units"))
+MATCHER = tuple(f"runner.text.{name}" for name in ("matching", "stance", "amounts", "endings", "words", "units"))
 
 # Family of metrics -> modules that compute them.
 FAMILIES: Mapping[str, tuple[str, ...]] = {

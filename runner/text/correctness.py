@@ -20,8 +20,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from runner.text.claims import claims
+from runner.text.matching import mentions
 from runner.text.numbers import Quantity
-from runner.text.shown import mentions
 from runner.text.support import CHANCE, Conflict, Statement
 from runner.text.words import Word, all_forms, words
 

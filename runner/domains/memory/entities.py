@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 
 from runner.domains.memory.records import ChatTurn, Entity
-from runner.text.shown import mentions
+from runner.text.matching import mentions
 
 
 def normalise_key(key: str) -> str:

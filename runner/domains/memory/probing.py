@@ -12,9 +12,9 @@ from runner.domains.memory.replay import Moment
 from runner.errors import EvaluationError
 from runner.metrics.memory import find_facts
 from runner.system.store import fingerprint
+from runner.text.matching import mentions
 from runner.text.names import names
 from runner.text.sentences import split_sentences
-from runner.text.shown import mentions
 
 
 @dataclass(frozen=True, slots=True)

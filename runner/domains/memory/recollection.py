@@ -30,13 +30,13 @@ from typing import Literal
 
 from runner.domains.memory.recall import is_question, without_speaker
 from runner.text.courtesies import is_courtesy
+from runner.text.matching import mentions, shows
 from runner.text.names import names
 from runner.text.negation import denied_words
 from runner.text.numbers import Quantity, quantities
 from runner.text.refusals import says_unknown
 from runner.text.relevancy import ENOUGH, asked_kind, holds_kind
 from runner.text.sentences import split_sentences
-from runner.text.shown import mentions, shows
 from runner.text.support import PASSAGE, Statement
 from runner.text.words import Word, all_forms, content_words
 

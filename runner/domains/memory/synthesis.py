@@ -14,7 +14,7 @@ from random import Random
 
 from runner.domains.memory.phrases import Domain, Phrases, Slot, after, fill_phrase
 from runner.domains.memory.records import ChatTurn, Fact
-from runner.text.shown import mentions
+from runner.text.matching import mentions
 
 FACTS = 0.3  # of the turns tell something
 OTHERS = 0.08  # tell the same of somebody else

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from runner.data.fields import Fields
 from runner.domains.memory.records import ChatTurn, Fact, Probe
 from runner.errors import did_you_mean
-from runner.text.shown import mentions, shows_inside
+from runner.text.matching import mentions, shows_inside
 
 
 def check_timeline(

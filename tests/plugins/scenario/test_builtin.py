@@ -7,7 +7,7 @@ import pytest
 from plugins.scenario.builtin import BuiltinScenarios
 from runner.domains.memory.records import ChatTurn, Conversation, Probe
 from runner.domains.memory.timeline import text_of_turn
-from runner.text.shown import shows, shows_inside
+from runner.text.matching import shows, shows_inside
 
 WINDOW = 5
 

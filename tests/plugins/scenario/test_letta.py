@@ -12,7 +12,7 @@ from plugins.scenario.letta import LettaScenarios
 from runner.domains.memory.records import ChatTurn, Conversation, Fact, Probe
 from runner.domains.memory.timeline import current_facts
 from runner.errors import DataError
-from runner.text.shown import mentions, shows
+from runner.text.matching import mentions, shows
 from tests.plugins.evaluation.test_memory import Says, evaluation, scored
 from tests.services.doors import models as models_at
 from tests.services.models_replies import completion

@@ -16,7 +16,7 @@ from plugins.scenario.synthetic import FOLDER, SyntheticScenarios
 from runner.domains.memory.phrases import Phrases, Slot
 from runner.domains.memory.records import Conversation, Probe
 from runner.domains.memory.timeline import current_facts, text_of_turn
-from runner.text.shown import shows, shows_inside
+from runner.text.matching import shows, shows_inside
 
 COUNT = 24
 DIGEST = "import tests.plugins.scenario.test_synthetic as t; print(t.digest(t.few()))"

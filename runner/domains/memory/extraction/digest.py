@@ -14,10 +14,10 @@ from runner.domains.memory.extraction import grammar
 from runner.domains.memory.extraction.grammar import Fact, facts_of, has, identity, kind, mood, same_thing, words_in
 from runner.domains.memory.records import Bounds, ChatTurn, Entity, Summary
 from runner.text.courtesies import is_courtesy
+from runner.text.matching import shows
 from runner.text.names import names
 from runner.text.numbers import quantities
 from runner.text.sentences import split_sentences
-from runner.text.shown import shows
 from runner.text.words import content_words
 
 SIMILAR, LEAST_WORDS = (

@@ -13,8 +13,8 @@ from plugins.memory.summariser.extractive import ExtractiveSummariser
 from plugins.scenario.synthetic import SyntheticScenarios
 from runner.domains.memory.protocols import MemoryStore
 from runner.domains.memory.records import Bounds, ChatTurn, Conversation, Entity, Fact, SessionKey, SessionState
+from runner.text.matching import shows
 from runner.text.sentences import split_sentences
-from runner.text.shown import shows
 
 KEY = SessionKey("acme", "s1")
 

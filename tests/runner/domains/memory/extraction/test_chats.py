@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.text.shown import shows
+from runner.text.matching import shows
 from tests.runner.domains.memory.extraction.digested import remembered, users
 
 CHATS = Path(__file__).with_name("chats.txt")

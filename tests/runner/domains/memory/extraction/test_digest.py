@@ -12,8 +12,8 @@ from runner.domains.memory.bounds import is_within
 from runner.domains.memory.extraction.digest import digest
 from runner.domains.memory.records import Bounds, ChatTurn, Entity
 from runner.text.language import detect_language
+from runner.text.matching import shows
 from runner.text.sentences import split_sentences
-from runner.text.shown import shows
 from tests.runner.domains.memory.extraction.digested import CHANGES, SAID, remembered, users
 
 CHAT = {"ko": (("오늘 날씨가 좋네요.", "네, 그렇네요."), ("점심은 드셨어요?", "저는 먹지 않아요.")),

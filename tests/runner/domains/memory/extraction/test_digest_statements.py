@@ -7,7 +7,7 @@ import pytest
 from runner.domains.memory.bounds import is_within
 from runner.domains.memory.records import Bounds, ChatTurn, Entity
 from runner.text.language import detect_language
-from runner.text.shown import shows
+from runner.text.matching import shows
 from tests.runner.domains.memory.extraction.digested import INJECTIONS, remembered, users
 
 # --- what an assistant says -----------------------------------------------------------------------

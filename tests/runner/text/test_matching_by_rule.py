@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from runner.text.shown import shows
+from runner.text.matching import shows
 
 # --- Korean: value, then particle or ending by the last letter (after a consonant / after a vowel) -----------------
 

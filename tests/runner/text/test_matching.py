@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.text.shown import gives, mentions, shows, shows_inside
+from runner.text.matching import gives, mentions, shows, shows_inside
 
 SHOWN = [
     ("예산은 1.5억으로 늘었다", "1.5억"),
