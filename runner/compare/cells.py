@@ -19,10 +19,10 @@ from runner.compare.differences import PairedRuns
 from runner.compare.pairing import Pairing, pair
 from runner.compare.sides import Place, open_place
 from runner.compare.snapshots import Bools, Cases, Snapshot
-from runner.compare.undecided import MIN_DECIDED, undecided
+from runner.compare.undecided import undecided
 from runner.errors import InputError
 from runner.metrics.catalogue import merge_catalogues
-from runner.metrics.metric import Catalogue
+from runner.metrics.metric import MIN_DECIDED, Catalogue
 from runner.metrics.paired import PairedResult
 from runner.metrics.statistics import Floats
 from runner.system.folder import case_counts, open_run

@@ -18,10 +18,10 @@ import numpy as np
 from runner.compare.anchoring import Anchoring, anchor_snapshots
 from runner.compare.pairing import Pairing, Places, pair
 from runner.compare.snapshots import Bools, Cases, Snapshot
-from runner.compare.undecided import MIN_DECIDED, decided_differently, undecided, with_undecided
+from runner.compare.undecided import decided_differently, undecided, with_undecided
 from runner.metrics import paired
 from runner.metrics.catalogue import merge_catalogues
-from runner.metrics.metric import Catalogue, Metric
+from runner.metrics.metric import MIN_DECIDED, Catalogue, Metric
 from runner.metrics.paired import PairedResult
 from runner.metrics.statistics import Floats
 

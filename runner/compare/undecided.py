@@ -14,8 +14,6 @@ from runner.compare.snapshots import Bools, Cases
 from runner.metrics.metric import Metric
 from runner.metrics.statistics import Floats
 
-MIN_DECIDED = 0.5  # share of the cases below which a metric decides no verdict and no gate
-
 
 def undecided(cases: Cases, metric: Metric | None, name: str) -> Bools:
     """bool [n_cases]: the cases whose value of the metric `name` is undecided."""

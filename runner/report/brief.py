@@ -35,8 +35,8 @@ from runner.report.findings import (
 from runner.report.metric import of_groups
 from runner.report.metrics import rows_of
 from runner.report.page import FILE
-from runner.report.panels import cost, data_problems, ending_rows, head, notes, title
-from runner.report.right import how_decided
+from runner.report.panels import cost, data_problems, ending_rows, head, notes, title, warning_first
+from runner.report.right import first_line, how_decided, needs_model, undecided_line
 from runner.report.run import stages_of
 from runner.report.search import search
 from runner.report.sweep import Sweep, read_sweep
@@ -69,6 +69,7 @@ def brief(run: RunFolder) -> list[RenderableType]:
         *failing_questions(document, ""),
     ]
     return [
+        *warning_first(document),
         *head(document),
         *renderables(blocks, dense=True),
         *next_steps(_ways_of_run(document), document.say),
@@ -87,6 +88,7 @@ def _scores(document: Document) -> Section | None:
         title(document),
         rows_of(document, shown) or Note(say("metrics.none"), media=TERMINAL),
         Note(say("brief.more_metrics", n=left) if left else "", "quiet", TERMINAL),
+        Note(undecided_line(document.summary, say), "strong", TERMINAL),
         Note(how_decided(document), "quiet", TERMINAL),
         media=TERMINAL,
     )
@@ -130,6 +132,7 @@ def brief_sweep(folder: Path, sweep: Sweep | None = None, *, bold: bool | None =
     blocks: list[Block] = [runs(few, folder, errors=False, mark=mark)]
     if len(few.cells) < len(sweep.cells):
         blocks.append(Note(_shown_line(few, sweep), "quiet", TERMINAL))
+    blocks += _undecided(few)
     if (found := search(sweep)) is not None:
         blocks.append(replace(found, untitled=TERMINAL, media=TERMINAL))
     elif (sweep.comparison or {}).get("n_common") != 1:  # of one case, the values say all
@@ -142,10 +145,28 @@ def brief_sweep(folder: Path, sweep: Sweep | None = None, *, bold: bool | None =
     if spent := _spending(sweep):
         blocks.append(Note(spent, media=TERMINAL))
     return [
+        *_open_runs(sweep),
         *_what_ran(sweep),
         *renderables(blocks, dense=True),
         *next_steps(_ways_of_sweep(sweep, folder, leader), sweep.say),
     ]
+
+
+def _open_runs(sweep: Sweep) -> Iterator[Text]:
+    """Why nothing follows from the headline of some runs, once for runs of which the same is said."""
+    runs_of: dict[str, list[str]] = {}
+    for cell in sweep.runs:
+        runs_of.setdefault(first_line(cell.summary or {}, sweep.say), []).append(run_label(sweep, cell.folder))
+    for line, names in runs_of.items():
+        if line:
+            yield Text(line if len(runs_of) == 1 else f"{', '.join(names)}: {line}", style="bold red")
+
+
+def _undecided(sweep: Sweep) -> Iterator[Note]:
+    """How many questions of each run are undecided."""
+    for cell in sweep.runs:
+        if line := undecided_line(cell.summary or {}, sweep.say):
+            yield Note(f"{run_label(sweep, cell.folder)}: {line}", media=TERMINAL)
 
 
 def _what_ran(sweep: Sweep) -> Iterator[Text]:
@@ -216,6 +237,7 @@ def _ways_of_run(document: Document) -> Iterator[Way]:
     yield from _report(folder)
     yield from _written_files(run)
     yield "brief.all", to_type("results", str(folder))
+    yield from _decide(document)
     if (again := _repeat_words(run)) and run.get("status") == "completed":
         yield from _case(document, again)
         yield "brief.compare_change", to_type(*again, f"compare={_setting('compare', run) or folder}")
@@ -229,6 +251,7 @@ def _ways_of_sweep(sweep: Sweep, folder: Path, leader: str | None) -> Iterator[W
     if leader is None:
         return
     run = open_run(folder / leader)
+    yield from _decide(Document.of(run))
     yield from _case(Document.of(run), _repeat_words(run.run))
     if len(completed) > 1:
         one, other = completed[0], leader if leader != completed[0] else completed[-1]
@@ -262,6 +285,13 @@ def _setting(name: str, run: Mapping[str, Any]) -> str:
     words = [without_additions(word) for word in run.get("overrides") or ()]
     values = [word.partition("=")[2] for word in words if word.partition("=")[0] == name]
     return values[-1] if values and values[-1] != "null" else ""
+
+
+def _decide(document: Document) -> Iterator[Way]:
+    """The command by which a model decides what words leave undecided."""
+    again = [word for word in _repeat_words(document.run) if not word.startswith("judge=")]
+    if again and needs_model(document.summary):
+        yield "brief.decide", to_type(*again, "judge=openai")
 
 
 def _case(document: Document, again: Sequence[str]) -> Iterator[Way]:
