@@ -470,6 +470,7 @@ class FullRag:
             "pattern": diagnosis.pattern(faithfulness, relevancy, self.high),
             "cross": diagnosis.cross(values.get("recall_at_k"), faithfulness, relevancy, self.high),
             "citations": _citations(output),
+            "answer": "refused" if output.answer.refused else None,
             "contexts": None if output.retrieved.has_texts or output.reply is not None else "without_texts",
         }
         return {name: label for name, label in labels.items() if label is not None}

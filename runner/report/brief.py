@@ -19,6 +19,7 @@ from runner.errors import install_command
 from runner.llm.calls import FILE as CALLS
 from runner.metrics.catalogue import built_in_catalogue
 from runner.metrics.metric import GROUPS
+from runner.metrics.right import NAME as RIGHT
 from runner.report import metric, thresholds, usage
 from runner.report.blocks import TERMINAL, Block, Facts, Note, Section, section
 from runner.report.case import case_brief
@@ -132,7 +133,7 @@ def brief_sweep(folder: Path, sweep: Sweep | None = None, *, bold: bool | None =
     blocks: list[Block] = [runs(few, folder, errors=False, mark=mark)]
     if len(few.cells) < len(sweep.cells):
         blocks.append(Note(_shown_line(few, sweep), "quiet", TERMINAL))
-    blocks += _undecided(few)
+    blocks.append(Note(_undecided(few), media=TERMINAL))
     if (found := search(sweep)) is not None:
         blocks.append(replace(found, untitled=TERMINAL, media=TERMINAL))
     elif (sweep.comparison or {}).get("n_common") != 1:  # of one case, the values say all
@@ -162,11 +163,22 @@ def _open_runs(sweep: Sweep) -> Iterator[Text]:
             yield Text(line if len(runs_of) == 1 else f"{', '.join(names)}: {line}", style="bold red")
 
 
-def _undecided(sweep: Sweep) -> Iterator[Note]:
-    """How many questions of each run are undecided."""
-    for cell in sweep.runs:
-        if line := undecided_line(cell.summary or {}, sweep.say):
-            yield Note(f"{run_label(sweep, cell.folder)}: {line}", media=TERMINAL)
+def _undecided(sweep: Sweep) -> str:
+    """How many questions of each run are undecided, and the range that follows; empty where all are decided."""
+    say, values = sweep.say, [(cell, metric.value_of(cell.metrics, RIGHT)) for cell in sweep.runs]
+    runs = [
+        say(
+            "right.undecided_run",
+            run=run_label(sweep, cell.folder),
+            undecided=f"{value.undecided:,}",
+            total=f"{value.n_scored + value.undecided:,}",
+            low=f"{value.if_lowest:.1%}",
+            high=f"{value.if_highest:.1%}",
+        )
+        for cell, value in values
+        if value.undecided
+    ]
+    return say("right.undecided_runs", runs="; ".join(runs)) if runs else ""
 
 
 def _what_ran(sweep: Sweep) -> Iterator[Text]:

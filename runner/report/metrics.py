@@ -101,7 +101,7 @@ def rows_of(document: Document, names: Sequence[str]) -> Table | None:
             f"{label(value.name, document.k, document.say)}:",
             Cell(four(value.value, document.say), "strong"),
             Cell(interval(value.low, value.high), "quiet"),
-            Cell(f"{value.n_scored}/{value.n}", "alarm" if value.partly_scored else "quiet"),
+            Cell(f"{value.n_scored}/{value.n}", "alarm" if value.partly_scored or value.is_undecided else "quiet"),
         ]
         for value in metric.values(document.metrics, names)
     ]
@@ -235,6 +235,6 @@ def measured_cell(value: Value, say: Wording, *, is_best: bool = False) -> Cell:
     """`0.85 [0.78, 0.91] (40)`; with unscored cases `(38/40)`."""
     if value.value is None:
         return Cell(say("none"), "quiet")
-    count = f"{value.n_scored}/{value.n}" if value.partly_scored else str(value.n)
+    count = f"{value.n_scored}/{value.n}" if value.n_scored < value.n else str(value.n)
     limits = f"{interval(value.low, value.high, digits=2)} ({count})".strip()
     return Cell(f"{value.value:.2f}", "strong" if is_best else "", value, limits=limits)

@@ -15,6 +15,7 @@ from runner.words.wording import Wording
 
 Record = Mapping[str, Any]
 BY_WORDS: tuple[By, ...] = ("undecided", "needs_model")  # what a model as judge decides
+WORTH_A_MODEL = 0.05  # share of such questions
 
 
 def right(document: Document) -> Section | None:
@@ -88,8 +89,9 @@ def first_line(summary: Record, say: Wording) -> str:
 
 
 def needs_model(summary: Record) -> bool:
-    """Whether a model as judge would decide questions of a summary.json that words leave undecided."""
-    return any(_counts(summary).get(by) for by in BY_WORDS)
+    """Whether words leave so many questions of a summary.json undecided that it is worth to ask a model as judge."""
+    counts = _counts(summary)
+    return sum(counts.get(by, 0) for by in BY_WORDS) >= WORTH_A_MODEL * (sum(counts.values()) or 1)
 
 
 def _counts(summary: Record) -> Mapping[str, int]:

@@ -41,7 +41,7 @@ def thresholds(document: Document) -> Section | None:
 
 
 def _mark(record: Record) -> Mark:
-    return "alarm" if record["status"] in BAD else ""
+    return "alarm" if record["status"] != "passed" else ""
 
 
 def records_of(document: Document) -> Sequence[Record]:
