@@ -8,6 +8,7 @@ RunnerError                      3
 ├── ComponentError           1 2 3   a component raised or returned what none may: the code of its stage
 ├── EvaluationError              3   the run itself failed
 │   ├── ReplyError               3   a model answered, but not with what was asked for
+│   ├── UncertainWriteError      3   a service may have stored what was sent, or not
 │   └── StopRunError             3   what is wrong for one case is wrong for all: ends the run early
 │       ├── BudgetSpentError     3   a limit of `budget` is reached
 │       └── FallsShortError      3   what was measured before the first case is below what is demanded
@@ -70,6 +71,13 @@ class EvaluationError(RunnerError):
 
 class ReplyError(EvaluationError):
     """A model refused, was cut off, or did not keep to the form asked for, after every repeat."""
+
+
+class UncertainWriteError(EvaluationError):
+    """A service did not say whether it stored what was sent; sent again, it might be stored twice. `can_begin_anew`:
+    whether the whole session can be written again, apart from what is stored."""
+
+    can_begin_anew: bool = True
 
 
 class StopRunError(EvaluationError):

@@ -217,6 +217,24 @@ def as_in_a_process_of_its_own(tmp_path_factory: pytest.TempPathFactory) -> Iter
             del sys.modules[name]
 
 
+@pytest.fixture
+def empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The working folder of the test, with the cache of its runs."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+COMMON_CACHE = Path(__file__).parents[1] / ".runner_cache"  # of what is run in the folder of the project
+
+
+@pytest.fixture(autouse=True)
+def no_common_cache() -> Iterator[None]:
+    """Tests that share a cache find in it what others have left, or are just making there. Each has one of its own."""
+    was_there = COMMON_CACHE.exists()
+    yield
+    assert was_there or not COMMON_CACHE.exists(), f"{COMMON_CACHE} was made: see the fixture empty_folder"
+
+
 @pytest.fixture(autouse=True, scope="session")
 def no_network_beyond_loopback() -> Iterator[None]:
     """Sockets of this process reach loopback addresses and Unix sockets only."""

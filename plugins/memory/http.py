@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
-from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections import Counter, OrderedDict
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import replace
 from typing import Annotated, Any, ClassVar, Literal, Unpack
 
 from pydantic import ConfigDict, Field, with_config
@@ -15,23 +16,30 @@ from typing_extensions import TypedDict
 
 from runner.domains.memory.protocols import MemoryStore, Summariser
 from runner.domains.memory.records import ChatTurn, Entity, MemoryContent, SessionKey, SessionState, Upkeep
-from runner.errors import EvaluationError, Problem, did_you_mean
+from runner.errors import EvaluationError, Problem, UncertainWriteError, did_you_mean
 from runner.llm.endpoint import (
     Endpoint,
     EndpointLimits,
     EndpointReply,
+    PathMiss,
     Request,
     expression_problem,
     extract,
     fill_template,
     filled_path,
+    path_miss,
     placeholders,
 )
 from runner.llm.models import Models
 from runner.llm.settings import Address
 from runner.llm.toll import Toll
+from runner.system import terminal
+from runner.system.redaction import redact
+from runner.words.wording import current_wording
 
 KEPT = 4096  # sessions whose turns are known
+EMPTY: tuple[Any, ...] = (None, "", [])
+KEYS = 20  # of a reply that are shown
 OF_SESSION = ("tenant", "session", "language")
 OF_TURN = (*OF_SESSION, "user", "assistant", "speaker", "said_at", "id", "number")
 KNOWN: Mapping[str, tuple[str, ...]] = {
@@ -75,9 +83,15 @@ class HttpMemory:
 
     The reply to `read`: `memory` is a text or a list of texts, `entities` a list of {key, value}, `turns` a list of
     texts or of {text, id, said_at, speaker}, best first. `id` is that of the data set where it was sent with the turn:
-    then recall can be measured. `settle_ms` is waited after the last turn before a question, for services that process
-    turns after they have answered. Every request counts for `budget.requests`; that of a deletion is reserved with the
-    first turn of its session, so that a spent budget leaves no session there.
+    then recall can be measured. A reply in which none of these paths exists is an error; one in which they are empty
+    means that nothing is remembered, and a note says so where no reply had anything.
+
+    A turn of which the service did not say whether it stored it is sent again only with a key, in the
+    `idempotency_header` by which the service recognises a repeat. Without one the session has to be written anew.
+
+    `settle_ms` is waited after the last turn before a question, for services that process turns after they have
+    answered. Every request counts for `budget.requests`; that of a deletion is reserved with the first turn of its
+    session, so that a spent budget leaves no session there.
     """
 
     idle: ClassVar[tuple[str, ...]] = ("store", "summariser")  # parts that it takes and does not use
@@ -92,6 +106,7 @@ class HttpMemory:
         append: RequestForm,
         read: ReadRequest,
         delete: RequestForm | None = None,
+        idempotency_header: str | None = None,
         n: Annotated[int, Field(ge=1)] = 10,
         settle_ms: Annotated[int, Field(ge=0)] = 0,
         **limits: Unpack[EndpointLimits],
@@ -101,7 +116,9 @@ class HttpMemory:
         self.endpoint = Endpoint("memory", url, **limits)
         self._service = models.memory(url)
         self.n, self.settle_s = n, settle_ms / 1000
+        self._key_header = idempotency_header
         self._sessions: OrderedDict[SessionKey, _Session] = OrderedDict()
+        self._finds = _Finds(tuple(name for name in EXPRESSIONS if read.get(name)))
 
     def preflight(self) -> list[Problem]:
         """Problems of unknown placeholders, invalid expressions and missing headers."""
@@ -125,7 +142,13 @@ class HttpMemory:
             yield Problem("memory.read", f"expected one of {', '.join(EXPRESSIONS)}: what the reply holds, as JMESPath")
 
     def open(self) -> AbstractAsyncContextManager[None]:
-        return self.endpoint.open()
+        @asynccontextmanager
+        async def session() -> AsyncIterator[None]:
+            async with self.endpoint.open():
+                yield
+            self._finds.note_empty_paths(self.requests["read"])
+
+        return session()
 
     async def append(self, key: SessionKey, turn: ChatTurn, language: str | None = None) -> None:
         session = self._of(key)
@@ -137,7 +160,7 @@ class HttpMemory:
             await self._service.pay()
             session.is_delete_paid = True
         started = time.perf_counter()
-        await self._ask(self._request("append", values, key=secrets.token_hex(16)))
+        await self._write(values)
         session.upkeep.appends_ms.append((time.perf_counter() - started) * 1000)
         session.n_turns, session.is_settled = number, False
         session.numbers[str(values["id"])] = number
@@ -148,6 +171,7 @@ class HttpMemory:
         reply = await self._ask(self._request("read", values))
         if (made_up := self._service.made_up_reply()) is not None:
             return MemoryContent(made_up)
+        self._check_paths(reply)
         texts = self._value_of("memory", reply)
         return MemoryContent(
             memory="\n".join(_text("memory", each) for each in (texts if isinstance(texts, list) else [texts or ""])),
@@ -184,6 +208,22 @@ class HttpMemory:
             self._sessions.popitem(last=False)
         return session
 
+    async def _write(self, values: Mapping[str, Any]) -> None:
+        """Send a turn. Raises UncertainWriteError where it may be stored, or not."""
+        request = replace(self._request("append", values), is_write=True)
+        if self._key_header:
+            request = replace(request, key=secrets.token_hex(16), key_header=self._key_header)
+        try:
+            await self._ask(request)
+        except UncertainWriteError as error:
+            error.can_begin_anew = "delete" in self.requests or self._are_sessions_apart()
+            raise
+
+    def _are_sessions_apart(self) -> bool:
+        """Whether turns are stored and read by session, so that nothing of another session is read."""
+        sent = [(self.requests[name].get("path"), _body_of(name, self.requests[name])) for name in ("append", "read")]
+        return all("session" in placeholders(each) for each in sent)
+
     async def _ask(self, request: Request, *, missing_is_fine: bool = False, is_paid: bool = False) -> Any:
         async def send(toll: Toll | None) -> EndpointReply:
             return await self.endpoint.exchange(request, toll, missing_is_fine=missing_is_fine)
@@ -193,12 +233,20 @@ class HttpMemory:
     def _names_of(self, key: SessionKey, session: _Session) -> dict[str, Any]:
         return {"tenant": key.tenant, "session": key.session, "language": session.language}
 
-    def _request(self, name: str, values: Mapping[str, Any], key: str = "") -> Request:
+    def _request(self, name: str, values: Mapping[str, Any]) -> Request:
         sent = self.requests[name]
-        path, method, body = filled_path(sent.get("path", ""), values), sent.get("method", "POST"), sent.get("body")
-        if body is None and method not in ("GET", "DELETE"):
-            body = BODIES.get(name)
-        return Request(name, method, path, fill_template(body, values), key)
+        path, method = filled_path(sent.get("path", ""), values), sent.get("method", "POST")
+        return Request(name, method, path, fill_template(_body_of(name, sent), values))
+
+    def _check_paths(self, reply: Any) -> None:
+        """Raises EvaluationError for a reply in which no path exists: it is not what was expected."""
+        read = self.requests["read"]
+        empty = [name for name in self._finds.names if self._value_of(name, reply) in EMPTY]
+        misses = {name: path_miss(str(read.get(name)), reply) for name in empty}
+        if len(empty) == len(self._finds.names) and (reply is None or None not in misses.values()):
+            name, miss = next(iter(misses.items()))
+            raise EvaluationError(redact(_no_path(name, str(read.get(name)), reply, miss)))
+        self._finds.count(empty)
 
     def _value_of(self, name: str, reply: Any) -> Any:
         expression = self.requests["read"].get(name)
@@ -209,6 +257,46 @@ class HttpMemory:
         if value is not None and not isinstance(value, list):
             raise EvaluationError(f"memory.read.{name}: expected a list, found {type(value).__name__}")
         return value or ()
+
+
+def _body_of(name: str, request: RequestForm | ReadRequest) -> Any:
+    """The template of the body of a request."""
+    body = request.get("body")
+    return BODIES.get(name) if body is None and request.get("method", "POST") not in ("GET", "DELETE") else body
+
+
+def _no_path(name: str, expression: str, reply: Any, miss: PathMiss | None) -> str:
+    """What is wrong with a reply, or with the path into it."""
+    say = current_wording()
+    values = {"setting": f"memory.read.{name}", "expression": expression}
+    if miss is None or reply in (None, {}):
+        return say("read.no_reply", **values)
+    if not miss.key:
+        return say("read.no_object", **values)
+    return say("read.no_key", **values, key=miss.key, keys=", ".join(miss.keys[:KEYS]))
+
+
+class _Finds:
+    """How many replies had nothing at each path."""
+
+    def __init__(self, names: tuple[str, ...]) -> None:
+        self.names = names
+        self._n_replies = 0
+        self._n_empty: Counter[str] = Counter()
+
+    def count(self, empty: Sequence[str]) -> None:
+        """Count a reply, with nothing at the paths of these names."""
+        self._n_replies += 1
+        self._n_empty.update(empty)
+
+    def note_empty_paths(self, read: Mapping[str, Any]) -> None:
+        """A note for each path that no reply had anything at."""
+        for name in self.names:
+            if 0 < self._n_replies == self._n_empty[name]:
+                path = f"memory.read.{name}={read.get(name)}"
+                terminal.note(current_wording()("read.always_empty", path=path, n=f"{self._n_replies:,}"))
+        self._n_replies = 0
+        self._n_empty.clear()
 
 
 class _Session:

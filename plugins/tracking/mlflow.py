@@ -37,8 +37,8 @@ from runner.tracking.mlflow_client import (
     store_fault,
     with_password,
 )
-from runner.tracking.mlflow_views import NOTE_TAG, STATE_TAG, links, state, tables_tag
-from runner.tracking.traces import CaseTrace, Span, case_traces
+from runner.tracking.mlflow_views import NOTE_TAG, STATE_TAG, group_of, links, state, tables_tag
+from runner.tracking.traces import ROOT, CaseScore, CaseTrace, Span, case_traces
 
 MARKER = ".mlflow_run.json"
 PARAM_LIMIT, TAG_LIMIT, NAME_LIMIT = 6000, 8000, 250  # characters that MLflow keeps
@@ -217,7 +217,7 @@ def _log_files(client: Any, run_id: str, entry: Entry, figures_folder: Path | No
     """The files of the folder, tables, and the charts of `figures_folder`; several at once."""
     with tempfile.TemporaryDirectory() as name:
         scratch = Path(name)
-        files: list[tuple[Path, str | None]] = [(path, None) for path in entry.files]
+        files = [*_folder_files(scratch, entry)]
         files += [(path, None) for path in _write_tables(scratch, entry)]
         files += [] if figures_folder is None else [(path, "figures") for path in draw(figures_folder, scratch)]
         first, place = files[0]
@@ -226,6 +226,19 @@ def _log_files(client: Any, run_id: str, entry: Entry, figures_folder: Path | No
             logged = [pool.submit(client.log_artifact, run_id, str(path), place) for path, place in files[1:]]
         for each in logged:
             each.result()
+
+
+def _folder_files(scratch: Path, entry: Entry) -> Iterator[tuple[Path, str | None]]:
+    """Each file and its folder in the run. What Hydra wrote is passed on without secrets, as our own files are
+    written."""
+    for path in entry.files:
+        place = None if path.parent == entry.folder else path.parent.name
+        if path.suffix == ".yaml":
+            copy = scratch / (place or "") / path.name
+            copy.parent.mkdir(exist_ok=True)
+            copy.write_text(redact(path.read_text(encoding="utf-8", errors="replace")), encoding="utf-8")
+            path = copy
+        yield path, place
 
 
 def _write_tables(folder: Path, entry: Entry) -> Iterator[Path]:
@@ -239,10 +252,11 @@ def _write_tables(folder: Path, entry: Entry) -> Iterator[Path]:
 
 def _keep_view(client: Any, experiment: Any, entry: Entry) -> None:
     """The columns that the experiment opens with, and links to them in its description, unless it has one."""
-    if not entry.metrics:
+    if not entry.headline:
         return
-    metrics, params, axes = (map(_name, names) for names in (entry.metrics, entry.swept, entry.axes))
-    view = state(metrics, params, experiment.tags.get(STATE_TAG), axes)
+    metrics, params, axes = (map(_name, names) for names in (entry.headline, entry.swept, entry.axes))
+    groups = {group_of(name) for name in map(_name, entry.metrics)} - {""}
+    view = state(metrics, params, experiment.tags.get(STATE_TAG), axes, groups)
     if view is not None and view != experiment.tags.get(STATE_TAG):
         _retry_race(lambda: client.set_experiment_tag(experiment.experiment_id, STATE_TAG, view))
     if not experiment.tags.get(NOTE_TAG):
@@ -330,7 +344,29 @@ def _trace_info(trace: CaseTrace, id: str, experiment_id: str, run_id: str) -> A
             "mlflow.traceName": _excerpt(trace.case),
             **{name: _shorten(value, TRACE_TAG_LIMIT) for name, value in trace.tags.items()},
         },
+        assessments=[_feedback(score, id, run_id, int(root.end_ms)) for score in trace.scores],
     )
+
+
+def _feedback(score: CaseScore, id: str, run_id: str, at_ms: int) -> Any:
+    """A score as MLflow shows it beside a trace, under a fixed id, so that an earlier upload is updated."""
+    from mlflow.entities import AssessmentError, AssessmentSource, Feedback
+
+    error = None if score.error is None else AssessmentError("JUDGE_FAILED", _shorten(score.error, TRACE_TAG_LIMIT))
+    feedback = Feedback(
+        name=score.name,
+        value=score.value,
+        error=error,
+        rationale=None if score.reason is None else _shorten(score.reason, TRACE_TAG_LIMIT),
+        source=AssessmentSource("LLM_JUDGE" if score.by_model else "CODE", redact(score.judge)),
+        trace_id=f"tr-{id}",
+        span_id=_hex(16, ROOT),
+        create_time_ms=at_ms,
+        last_update_time_ms=at_ms,
+    )
+    feedback.run_id = run_id
+    feedback.assessment_id = f"a-{_hex(32, id, score.name)}"
+    return feedback
 
 
 def _span(span: Span, id: str) -> dict[str, Any]:
@@ -409,10 +445,10 @@ def _excerpt(text: str) -> str:
 
 
 def _name(name: str) -> str:
-    """A name that MLflow accepts: 250 word characters (Hangul too), dots, dashes and blanks. No slash: the UI would
-    show groups of names with a slash before everything else. Changed names are made unique by a hash."""
-    allowed = re.sub(r"[^\w.\- ]", "_", name)
-    if allowed == name and name.strip(".") and len(name) <= NAME_LIMIT:
+    """A name that MLflow accepts: 250 word characters (Hangul too), dots, dashes, blanks, and a slash between the parts
+    of a path. Changed names are made unique by a hash."""
+    allowed = re.sub(r"[^\w.\- /]|(?<![^/])/|/$", "_", name)
+    if allowed == name and all(part.strip(".") for part in name.split("/")) and len(name) <= NAME_LIMIT:
         return name
     digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:8]
     return f"{allowed[: NAME_LIMIT - 9]}-{digest}"

@@ -22,7 +22,7 @@ import orjson
 from pydantic import ConfigDict, Field, with_config
 from typing_extensions import TypedDict
 
-from runner.errors import EvaluationError, InputError, Problem, StopRunError
+from runner.errors import EvaluationError, InputError, Problem, StopRunError, UncertainWriteError
 from runner.llm.limiter import Ending, Limiter, limiter_of
 from runner.llm.retry import Patience
 from runner.llm.settings import Limit, Variable
@@ -67,14 +67,17 @@ class EndpointLimits(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """`path` with its placeholders filled in; `body`: a JSON value, None for none. `sends_twice`: whether repeating the
-    request may have its effect twice; it then carries a key by which the service can recognise a repeat."""
+    """`path` with its placeholders filled in; `body`: a JSON value, None for none. `key`: sent as `key_header`, by
+    which the service can recognise a repeat. `is_write`: what it stores would be stored twice if it were repeated
+    without a key; its reply is not read."""
 
     name: str
     method: Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
     path: str
     body: Any = None
     key: str = ""
+    key_header: str = KEY_OF_REQUEST
+    is_write: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +237,7 @@ class Endpoint:
         if self._session is None:
             raise EvaluationError(f"{self.setting}: asked before it was opened")
         headers = {"Content-Type": "application/json"} if request.body is not None else {}
-        headers |= {KEY_OF_REQUEST: request.key} if request.key else {}
+        headers |= {request.key_header: request.key} if request.key else {}
         data = None if request.body is None else orjson.dumps(request.body)
         say = self._say
         try:
@@ -269,7 +272,7 @@ class Endpoint:
 
     def _content(self, request: Request, reply: _Reply, toll: Toll | None) -> Any:
         body = redacted_bytes(reply.body)
-        if not body.strip():
+        if request.is_write or not body.strip():
             return None
         try:
             if reply.kind == EVENTS and self._delta is not None:
@@ -302,6 +305,8 @@ class Endpoint:
         if reply.status in (404, 405):
             place = f"{setting}.{request.name}.path" if request.name != "url" else f"{setting}.url"
             raise StopRunError(self._message(request, say("service.missing", told=reply.message, setting=place)))
+        if request.is_write and not request.key and reply.is_uncertain:
+            raise UncertainWriteError(self._message(request, say("service.uncertain", told=answer)))
         if reply.status > 0 and reply.status not in AGAIN:
             raise EvaluationError(self._message(request, answer))
         if failures < self._patience.attempts:
@@ -329,6 +334,11 @@ class _Reply:
     @property
     def is_fine(self) -> bool:
         return 200 <= self.status < 300
+
+    @property
+    def is_uncertain(self) -> bool:
+        """Whether the service may have done what it was asked for all the same."""
+        return not self.is_down and (self.status in AGAIN or self.status == 0 or self.status >= 500)
 
 
 def _excerpt(body: bytes) -> str:
@@ -456,3 +466,67 @@ def extract(expression: str | None, reply: Any) -> Any:
         return jmespath.search(expression, reply)
     except JMESPathError as error:
         raise EvaluationError(f"{expression}: {_excerpt(str(error).encode())}") from None
+
+
+@dataclass(frozen=True, slots=True)
+class PathMiss:
+    """Where an expression leaves a reply: the `key` that an object with `keys` lacks; "" where there is no object."""
+
+    key: str
+    keys: tuple[str, ...]
+
+
+def path_miss(expression: str, reply: Any) -> PathMiss | None:
+    """Why an expression that finds nothing cannot find anything in such a reply; None where what it names is there, and
+    empty. Of alternatives (`a || b`) one is enough."""
+    import jmespath
+    from jmespath.exceptions import JMESPathError
+
+    trace = _Trace()
+    try:
+        value = jmespath.search(expression, trace.follow(reply))
+    except JMESPathError:  # of a function, which knows plain objects only
+        return None
+    if trace.misses and not ("||" in expression and trace.n_hits):
+        return trace.misses[0]
+    return PathMiss("", ()) if value is None and trace.last not in _EMPTY else None
+
+
+_EMPTY: tuple[Any, ...] = (None, "", [], {})
+
+
+class _Trace:
+    """The keys of a reply that an expression asks for. `last`: the value that was last there."""
+
+    def __init__(self) -> None:
+        self.misses: list[PathMiss] = []
+        self.n_hits = 0
+        self.last: Any = None
+
+    def follow(self, reply: Any) -> Any:
+        """The reply, with objects that note what they are asked for."""
+        self.last = reply
+        return self._wrap(reply)
+
+    def _wrap(self, value: Any) -> Any:
+        if isinstance(value, list):
+            return [self._wrap(item) for item in value]
+        return _TracedObject(value, self) if isinstance(value, dict) else value
+
+    def note(self, key: str, content: Mapping[str, Any]) -> Any:
+        if key not in content:
+            self.misses.append(PathMiss(key, tuple(content)))
+            return None
+        self.n_hits += 1
+        self.last = content[key]
+        return self._wrap(self.last)
+
+
+class _TracedObject:
+    """All that JMESPath asks of an object whose field it takes."""
+
+    def __init__(self, content: Mapping[str, Any], trace: _Trace) -> None:
+        self._content, self._trace = content, trace
+
+    def get(self, key: str) -> Any:
+        return self._trace.note(key, self._content)

@@ -43,7 +43,8 @@ class Database:
 
     A file that is damaged, or has other tables, is renamed to `*.damaged` and a new one begun where it
     `is_replaceable`; else DamagedError is raised with `advice`. One that is `read_only` must be there, and may lie in
-    a folder that is read-only, too. `set_aside` is the renamed one.
+    a folder that is read-only, too; without tables, as while another process makes it, it holds no rows.
+    `set_aside` is the renamed one.
     """
 
     def __init__(
@@ -59,6 +60,7 @@ class Database:
         self.set_aside: Path | None = None
         self._is_replaceable, self._read_only = is_replaceable, read_only
         self._connection: sqlite3.Connection | None = None
+        self._stands_in = False  # the connection, for a file that has no tables yet: the next use looks again
         self._dropped: weakref.finalize[[], Database] | None = None  # closes the connection
         self._file: tuple[int, int] | None = None  # device and inode of what is open
         self._lock = threading.Lock()
@@ -75,6 +77,8 @@ class Database:
             finally:
                 if self._connection is not None and self._connection.in_transaction:
                     self._connection.rollback()
+                if self._stands_in:
+                    self._close()
 
     def write(self, action: Callable[[sqlite3.Connection], T]) -> T:
         """The same in one transaction, which begins when no other process writes."""
@@ -123,7 +127,9 @@ class Database:
             if self.path is None:
                 self._connection = _connect(":memory:", self._schema)
             elif self._read_only:
-                self._connection = _connect_to_read(self.path, self._schema)
+                connection = _connect_to_read(self.path, self._schema)
+                self._stands_in = connection is None
+                self._connection = connection or _connect(":memory:", self._schema)
             else:
                 self.path.parent.mkdir(parents=True, exist_ok=True)
                 self._connection = _connect(self.path, self._schema)
@@ -165,12 +171,13 @@ class Database:
             self._connection = self._dropped = None
 
 
-def _connect(address: Path | str, schema: str, *, read_only: bool = False) -> sqlite3.Connection:
-    connection = sqlite3.connect(address, timeout=WAIT_S, isolation_level=None, check_same_thread=False, uri=read_only)
+def _connect(address: Path | str, schema: str) -> sqlite3.Connection:
+    """A connection that writes; the first one makes the tables."""
+    connection = sqlite3.connect(address, timeout=WAIT_S, isolation_level=None, check_same_thread=False)
     try:
-        _check_tables(connection, schema, may_create=not read_only)
-        if not read_only:
-            _set_journal(connection, address)
+        if _version(connection) != _version_of(schema):
+            _make_tables(connection, schema)
+        _set_journal(connection, address)
     except BaseException:
         connection.close()
         raise
@@ -185,30 +192,51 @@ def _set_journal(connection: sqlite3.Connection, address: Path | str) -> None:
     connection.execute(f"PRAGMA synchronous = {'NORMAL' if is_here else 'FULL'}")
 
 
-def _connect_to_read(path: Path, schema: str) -> sqlite3.Connection:
+def _connect_to_read(path: Path, schema: str) -> sqlite3.Connection | None:
+    """A connection that reads; None where the file has no tables yet."""
     address = path.absolute().as_uri()
     try:
-        return _connect(f"{address}?mode=ro", schema, read_only=True)
+        return _connect_read_only(f"{address}?mode=ro", schema)
     except sqlite3.OperationalError as error:
         if _code(error) not in UNWRITABLE:
             raise
-    return _connect(f"{address}?immutable=1", schema, read_only=True)
+    return _connect_read_only(f"{address}?immutable=1", schema)
 
 
-def _check_tables(connection: sqlite3.Connection, schema: str, *, may_create: bool) -> None:
-    """The version that a file bears is the digest of its schema; 0 is that of an empty file."""
-    version = zlib.crc32(schema.encode()) & 0x7FFFFFFF
-    if _version(connection) == version:
-        return
-    if may_create:
-        connection.execute("BEGIN IMMEDIATE")
-        n_tables = connection.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0]
-        if _version(connection) == n_tables == 0:
-            for statement in schema.split(";"):
-                connection.execute(statement)
-            connection.execute(f"PRAGMA user_version = {version}")
+def _connect_read_only(address: str, schema: str) -> sqlite3.Connection | None:
+    connection = sqlite3.connect(address, timeout=WAIT_S, isolation_level=None, check_same_thread=False, uri=True)
+    try:
+        connection.execute("BEGIN")  # version and tables at one moment, while another process may make them
+        has_tables = not _is_empty(connection)
+        if has_tables:
+            _check_version(connection, schema)
         connection.execute("COMMIT")
-    if _version(connection) != version:
+    except BaseException:
+        connection.close()
+        raise
+    if not has_tables:
+        connection.close()
+    return connection if has_tables else None
+
+
+def _make_tables(connection: sqlite3.Connection, schema: str) -> None:
+    """In one transaction, unless another process has made them."""
+    connection.execute("BEGIN IMMEDIATE")
+    if _is_empty(connection):
+        for statement in schema.split(";"):
+            connection.execute(statement)
+        connection.execute(f"PRAGMA user_version = {_version_of(schema)}")
+    connection.execute("COMMIT")
+    _check_version(connection, schema)
+
+
+def _is_empty(connection: sqlite3.Connection) -> bool:
+    n_tables = connection.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0]
+    return bool(_version(connection) == n_tables == 0)
+
+
+def _check_version(connection: sqlite3.Connection, schema: str) -> None:
+    if _version(connection) != _version_of(schema):
         raise damage_error("a file of another program, or of another version of this one")
 
 
@@ -217,6 +245,11 @@ def damage_error(reason: str) -> sqlite3.DatabaseError:
     error = sqlite3.DatabaseError(reason)
     error.sqlite_errorcode = sqlite3.SQLITE_FORMAT
     return error
+
+
+def _version_of(schema: str) -> int:
+    """The version that a file with these tables bears: the digest of its schema. 0 is that of an empty file."""
+    return zlib.crc32(schema.encode()) & 0x7FFFFFFF
 
 
 def _version(connection: sqlite3.Connection) -> int:

@@ -18,7 +18,7 @@ from runner.metrics.catalogue import catalogue_in
 from runner.report.trust import warnings
 from runner.report.usage import models
 from runner.system.folder import identities, is_sweep, legible, open_run, open_sweep, read_json
-from runner.tracking.metrics import headlines_of
+from runner.tracking.metrics import RunNumbers, numbers_of
 from runner.tracking.tables import Table, tables_of
 from runner.words.wording import LANGUAGES, Wording, wording_of
 
@@ -28,12 +28,21 @@ OFFERED = re.compile(r"\.profiles\.|\.metrics\.[^.]+\.names$")  # what a compone
 OUR_CLASSES = ("plugins.", "runner.")
 UNSET = ("null", "{}", "[]")
 BETWEEN = " · "  # the parts of a name
+BASELINE = "baseline"  # a run of its recipe as it is
+UNNAMED = NOT_PARAMS | {"experiment", "dataset"}  # settings that the name of a run leaves out
 CHOICES = ("dataset", "retriever", "tokenizer", "embedder", "generator", "judge")
 MODEL_PARAMS = ("system", "retriever", "tokenizer", "embedder", "reranker", "memory", "agent", "generator")
 PASSING = ("error_message", "verdict", "baseline", "regression", "baseline_run")  # tags that a later upload may lack
 SCRATCH = (".lock", ".writing", ".compacting")
-NOT_FILES = ("multirun.yaml",)  # the launcher's own; the settings of the runs are in their run.json
-CALLS = "calls*.zst*"  # which are large, and shown as traces
+LOCAL_FILES = (
+    ".lock",
+    ".cases.index",
+    ".progress.json",
+    ".outcome.json",
+    ".state.json",
+    ".mlflow_run.json",
+)  # locks, caches, the state of the command that is running, and which run this is
+HYDRA = ".hydra"  # the folder of the composed configuration
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +65,9 @@ class ModelEntry:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """Names are ours; a store that refuses some of their characters translates them. `metrics` are few, and are logged
-    at `step`: k of the run, 0 where it has none. `swept`: the settings by which runs of its sweep differ, or k; `axes`:
+    """Names are ours; a store that refuses some of their characters translates them. `metrics` are all numbers of the
+    run, `headline` the names of those that stand for it, and both are logged at `step`: k of the run, 0 where it has
+    none. `swept`: the settings by which runs of its sweep differ, or k; `axes`:
     those of them, without k, that are numbers."""
 
     experiment: str
@@ -67,12 +77,14 @@ class Entry:
     tags: Mapping[str, str]
     params: Mapping[str, str]
     metrics: Mapping[str, float]
+    headline: Sequence[str]
     step: int
     swept: Sequence[str]
     axes: Sequence[str]
     tables: Sequence[Table]
     dataset: DatasetEntry | None
     model: ModelEntry | None
+    folder: Path
     files: Sequence[Path]
     commit: str | None
     say: Wording
@@ -92,6 +104,7 @@ def _run_entry(folder: Path, slices: Collection[str]) -> Entry:
     run, summary = folder_of_run.run, folder_of_run.summary
     baselines = _baselines(summary.get("facts") or {})
     cells = _cells(folder, run)
+    numbers = numbers_of(summary, slices, catalogue_in(run), _added_choices(run))
     return Entry(
         experiment=str(run["experiment"]),
         name=_run_name(run, cells.get(folder.name) or {}),
@@ -99,13 +112,15 @@ def _run_entry(folder: Path, slices: Collection[str]) -> Entry:
         status=str(run["status"]),
         tags={**_run_tags(run, summary, baselines), **_comparison_tags(folder)},
         params=_params(run),
-        metrics=headlines_of(summary, catalogue_in(run), _added_choices(run)),
-        step=run["k"] if isinstance(run.get("k"), int) else 0,
+        metrics=numbers.metrics,
+        headline=[number.name for number in numbers.headline],
+        step=_step(run.get("k")),
         swept=_varied_settings(cells) or ([] if run.get("k") is None else ["k"]),
         axes=_axes(cells),
-        tables=tables_of(folder_of_run, slices, catalogue_in(run)),
+        tables=tables_of(folder_of_run, numbers, catalogue_in(run)),
         dataset=_dataset(run, summary),
         model=_model(run),
+        folder=folder,
         files=_files(folder),
         commit=(run.get("git") or {}).get("commit"),
         say=wording_of(run),
@@ -114,8 +129,14 @@ def _run_entry(folder: Path, slices: Collection[str]) -> Entry:
     )
 
 
+def _step(k: object) -> int:
+    """k of a run, 0 where it has none."""
+    return k if isinstance(k, int) else 0
+
+
 def sweep_entry(folder: Path) -> Entry:
-    """The summary of a sweep: no metrics of its own, its table as files and description."""
+    """The summary of a sweep: the headline numbers of its best run, the values that were swept as settings, the verdict
+    on the best run as tags, its table as files and description."""
     with legible(folder):
         return _sweep_entry(folder)
 
@@ -135,20 +156,24 @@ def _sweep_entry(folder: Path) -> Entry:
         ),
     }
     report = folder / "summary.md"
+    best = _best_cell(summary)
+    numbers = numbers_of(best, (), catalogue_in(summary)) if best else RunNumbers((), ())
     return Entry(
         experiment=str(sweep["experiment"]),
-        name=f"summary of {_swept_values(summary) or 'a sweep'}{BETWEEN}{_moment_of(str(sweep['id']))}",
+        name=_sweep_name(summary, str(sweep["id"])),
         description=_escape_for_mlflow(report.read_text(encoding="utf-8")) if report.is_file() else "",
         status=str(sweep["status"]),
-        tags=_texts(tags),
-        params={},
-        metrics={},
-        step=0,
+        tags=_texts(tags | _best_tags(summary, best)),
+        params=_swept_values(summary),
+        metrics=RunNumbers(numbers.headline, ()).metrics,
+        headline=[],
+        step=_step(best.get("k")),
         swept=list(summary.get("params") or ()),
         axes=[],
         tables=[],
         dataset=None,
         model=None,
+        folder=folder,
         files=_files(folder),
         commit=None,
         say=LANGUAGES["ko" if summary.get("language") == "ko" else "en"],
@@ -174,9 +199,9 @@ def draw(folder: Path, target: Path) -> list[Path]:
 
 
 def _files(folder: Path) -> list[Path]:
-    """Every file of the folder itself but hidden ones and leftovers of writing."""
-    paths = [path for path in folder.iterdir() if path.is_file() and not path.name.startswith(".")]
-    kept = (path for path in paths if path.name not in NOT_FILES and not path.match(CALLS))
+    """Every file of the folder itself and of Hydra's part of it, but locks, caches and leftovers of writing."""
+    paths = [*folder.iterdir(), *(folder / HYDRA).glob("*")]
+    kept = (path for path in paths if path.is_file() and path.name not in LOCAL_FILES)
     return sorted(path for path in kept if path.suffix not in SCRATCH)
 
 
@@ -214,19 +239,30 @@ def _added_choices(run: Mapping[str, Any]) -> list[str]:
 
 
 def _run_name(run: Mapping[str, Any], overrides: Mapping[str, str]) -> str:
-    """The distinguishing name of a run: in a sweep its overrides, its data set and which sweep; else its experiment,
-    data set, retriever and k."""
-    choices = run.get("choices") or {}
+    """What tells a run from others: in a sweep its overrides, else the settings of its command; then its data set and
+    when it was made. A run of the recipe as it is is a `baseline`."""
+    dataset = (run.get("choices") or {}).get("dataset")
     if run.get("reference"):
         own = f"reference: {run['reference']} context"
-    elif overrides:
-        own = ", ".join(f"{name}={value}" for name, value in overrides.items())
     else:
-        k = None if run.get("k") is None else f"k={run['k']}"
-        words = (run.get("experiment"), choices.get("dataset"), choices.get("retriever"), k)
-        return " ".join(str(word) for word in words if word)
-    dataset = None if "dataset" in overrides else choices.get("dataset")
-    return BETWEEN.join(str(part) for part in (own, dataset, _moment_of(str(run.get("sweep_id") or ""))) if part)
+        settings = overrides or _command_settings(run)
+        own = ", ".join(f"{name}={value}" for name, value in settings.items()) or BASELINE
+    if "dataset" in overrides:
+        dataset = None
+    moment = _moment_of(str(run["sweep_id"])) if run.get("sweep_id") else _moment(str(run["created_at"]))
+    return BETWEEN.join(str(part) for part in (own, dataset, moment) if part)
+
+
+def _command_settings(run: Mapping[str, Any]) -> dict[str, str]:
+    """The settings of the command that made a run, but those that name the recipe or the data set, and those that are
+    no property of the experiment."""
+    words = (str(word).lstrip("+~").partition("=") for word in run.get("overrides") or ())
+    return {key: value for key, equals, value in words if equals and key.partition(".")[0] not in UNNAMED}
+
+
+def _moment(created_at: str) -> str:
+    """`1128-051121` of `2026-11-28T05:11:21Z`."""
+    return datetime.fromisoformat(created_at).strftime("%m%d-%H%M%S")
 
 
 def _moment_of(sweep_id: str) -> str:
@@ -235,11 +271,52 @@ def _moment_of(sweep_id: str) -> str:
     return found[1] if found else sweep_id
 
 
-def _swept_values(summary: Mapping[str, Any]) -> str:
-    """`k=3,5,10` of a sweep over k."""
+def _sweep_name(summary: Mapping[str, Any], sweep_id: str) -> str:
+    """`summary of k=3,5,10 · 1128-051121`."""
+    swept = " ".join(f"{name}={values}" for name, values in _swept_values(summary).items())
+    return f"summary of {swept or 'a sweep'}{BETWEEN}{_moment_of(sweep_id)}"
+
+
+def _swept_values(summary: Mapping[str, Any]) -> dict[str, str]:
+    """`3,5,10` of k for a sweep over it."""
     cells = [cell.get("params") or {} for cell in summary.get("cells") or ()]
     found = {name: dict.fromkeys(str(cell[name]) for cell in cells if name in cell) for name in summary["params"]}
-    return " ".join(f"{name}={','.join(values)}" for name, values in found.items())
+    return {name: ",".join(values) for name, values in found.items()}
+
+
+def _compared_metric(summary: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What decides which run is the best: the first metric by which the runs were compared; empty without one."""
+    compared = (summary.get("comparison") or {}).get("metrics") or ()
+    return compared[0] if compared else {}
+
+
+def _best_cell(summary: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The run that is best by the first compared metric; empty where none was compared."""
+    folder = _compared_metric(summary).get("best")
+    return next((cell for cell in summary.get("cells") or () if cell.get("folder") == folder), {})
+
+
+def _best_tags(summary: Mapping[str, Any], best: Mapping[str, Any]) -> dict[str, str]:
+    """Which run is the best, by which metric, and how it compares with the baseline."""
+    if not best:
+        return {}
+    compared = _compared_metric(summary)
+    own: Mapping[str, Any] = next(
+        (cell for cell in compared.get("cells") or () if cell["folder"] == best["folder"]), {}
+    )
+    names = {cell["folder"]: _cell_name(cell) for cell in summary.get("cells") or ()}
+    tied = [names[each] for each in compared.get("within_noise_of_best") or () if each != best["folder"]]
+    return {
+        "best": names[best["folder"]],
+        "best_by": compared["name"],
+        "verdict": own.get("verdict") or BASELINE,
+        "tied_with_best": "; ".join(tied),
+    }
+
+
+def _cell_name(cell: Mapping[str, Any]) -> str:
+    """`k=3` by the values that were swept."""
+    return ", ".join(f"{axis}={value}" for axis, value in (cell.get("params") or {}).items()) or str(cell["folder"])
 
 
 def _run_description(run: Mapping[str, Any], summary: Mapping[str, Any], baselines: str) -> str:

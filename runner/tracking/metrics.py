@@ -1,58 +1,132 @@
-"""The numbers of a run, under the names by which a tracking store lists them: its headline metrics, and the table of
-all metrics."""
+"""The numbers of a run, under the names by which a tracking store lists them.
+
+What heads the screens has a plain name. All else stands in groups, which a store folds:
+
+    right                      a headline metric, or one that the configuration added
+    right/low, right/high      the bounds of its interval
+    answers/exact_match        another metric of the whole run, in the group of the metric
+    cutoff/recall_at_10        at a fixed cutoff
+    leg/keyword/recall_at_k    of a part: a leg of a fusion, chunks, a baseline
+    slice/language/ko/right    a headline metric in a slice
+    time/, cost/, judge/, cases/   milliseconds and seconds; USD, tokens and requests; control items and votes; counts
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+import math
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from runner.metrics.metric import Catalogue, Variant
 from runner.report.trust import agreements, healths
 from runner.report.usage import of_a_case, total, uses
 
-HEADLINES = 8  # metrics; with cost and latency about ten
-COST = ("case_cost_usd", "cost_usd")
-LATENCY = ("time.case_p50_ms", "time.case_p95_ms")
+MAX_HEADLINES = 8  # metrics; with cost and latency about ten
+HEADLINE_COST = ("cost/case_usd", "cost/usd")
+HEADLINE_TIME = ("time/case_p50_ms", "time/case_p95_ms")
 COLUMNS = ("metric", "value", "low", "high", "n_scored", "n")  # of the table
+LOW, HIGH = "low", "high"
 
 
-def headlines_of(summary: Mapping[str, Any], catalogue: Catalogue, added: Collection[str] = ()) -> dict[str, float]:
-    """The headline numbers of a run: its headline metrics, the metrics `added` by the group `metric`, its cost, the
-    duration of a case. A store draws a chart of each. Where no metric is declared a headline, the first metrics are
-    taken."""
-    metrics = summary.get("metrics") or {}
-    names = (catalogue.headlines(metrics) or list(metrics))[:HEADLINES]
-    names += [name for name in metrics if _is_one_of(catalogue.variant(name), added)]
-    values = {name: (metrics.get(name) or {}).get("value") for name in names}
-    cost, latency = _cost(summary), _latency(summary)
-    values |= {name: cost.get(name) for name in COST}
-    values |= {name: latency.get(name) for name in LATENCY}
-    return {_name(name): float(value) for name, value in values.items() if value is not None}
+@dataclass(frozen=True, slots=True)
+class Number:
+    """One number of a run: its value, and, of a mean, the bounds of its interval, the cases that have a value and all
+    cases that it is about."""
+
+    name: str
+    value: float
+    low: float | None = None
+    high: float | None = None
+    n_scored: int | None = None
+    n: int | None = None
+
+    @property
+    def row(self) -> list[Any]:
+        """Its row in a table of COLUMNS."""
+        return [self.name, self.value, self.low, self.high, self.n_scored, self.n]
+
+
+@dataclass(frozen=True, slots=True)
+class RunNumbers:
+    """`headline`: what stands for the run where there is no room for all; `rest`: all other numbers."""
+
+    headline: Sequence[Number]
+    rest: Sequence[Number]
+
+    @property
+    def metrics(self) -> dict[str, float]:
+        """Every number by name, the headline first, and the bounds of its intervals."""
+        values = {number.name: number.value for number in self.headline}
+        for number in self.headline:
+            bounds = {f"{number.name}/{LOW}": number.low, f"{number.name}/{HIGH}": number.high}
+            values |= {name: bound for name, bound in bounds.items() if bound is not None}
+        return values | {number.name: number.value for number in self.rest}
+
+    @property
+    def table(self) -> list[list[Any]]:
+        """A row of COLUMNS for every number."""
+        return [number.row for number in (*self.headline, *self.rest)]
+
+
+def numbers_of(
+    summary: Mapping[str, Any], slices: Collection[str], catalogue: Catalogue, added: Collection[str] = ()
+) -> RunNumbers:
+    """All numbers of a run that have a value.
+
+    Args:
+        summary: summary.json of the run.
+        slices: the dimensions of which the headline metrics are kept by slice.
+        catalogue: the metrics that the run declares. Where none is declared a headline, the first metrics are taken.
+        added: the choices of the group `metric`, which head the run too.
+    """
+    metrics: Mapping[str, Mapping[str, Any]] = summary.get("metrics") or {}
+    main = (catalogue.headlines(metrics) or list(metrics))[:MAX_HEADLINES]
+    main += [name for name in metrics if name not in main and _is_one_of(catalogue.variant(name), added)]
+    named = {name: logged_name(catalogue.variant(name), main) for name in [*main, *metrics]}
+    numbers = {logged: metrics[name] for name, logged in named.items()}
+    numbers |= _slices(summary.get("slices") or {}, slices, main)
+    plain = _latency(summary) | _cost(summary) | _judge(summary) | _cases(summary)
+    numbers |= {name: {"value": value} for name, value in plain.items()}
+    found = [_number(name, entry) for name, entry in numbers.items() if _is_number(entry.get("value"))]
+    heads = {*main, *HEADLINE_COST, *HEADLINE_TIME}
+    return RunNumbers(
+        [number for number in found if number.name in heads], [number for number in found if number.name not in heads]
+    )
+
+
+def _number(name: str, entry: Mapping[str, Any]) -> Number:
+    low, high = entry.get("ci_low"), entry.get("ci_high")
+    return Number(name, float(entry["value"]), low, high, entry.get("n_scored"), entry.get("n"))
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and math.isfinite(value)
 
 
 def _is_one_of(variant: Variant, added: Collection[str]) -> bool:
     return variant.base in added and variant.is_whole and variant.fixed is None
 
 
-def table_of(summary: Mapping[str, Any], slices: Collection[str], catalogue: Catalogue) -> Iterator[list[Any]]:
-    """A row of COLUMNS for every number: all metrics, latencies, cost, what the judge is worth, headlines by slice.
-
-    What is not a metric of the whole (`time.`, `via.` a leg of a fusion, `where.` a slice) is named so that it comes
-    after those that are, in a store that sorts by name.
-    """
-    metrics = summary.get("metrics") or {}
-    entries = {_name(name): entry for name, entry in metrics.items()}
-    numbers = {**_latency(summary), **_cost(summary), **_judge(summary)}
-    entries |= {name: {"value": value} for name, value in numbers.items()}
-    entries |= _slices(summary.get("slices") or {}, slices, catalogue.headlines(metrics))
-    for name, entry in entries.items():
-        if entry.get("value") is not None:
-            yield [name, *(entry.get(key) for key in ("value", "ci_low", "ci_high", "n_scored", "n"))]
+def logged_name(variant: Variant, headline: Collection[str]) -> str:
+    """The name under which a metric of summary.json is logged."""
+    if variant.name in headline:
+        return variant.name
+    if variant.part:
+        return f"leg/{variant.name}"
+    if variant.fixed is not None:
+        return f"cutoff/{variant.name}"
+    return f"{'own' if variant.metric is None else variant.metric.group}/{variant.name}"
 
 
 def _latency(summary: Mapping[str, Any]) -> dict[str, float | None]:
-    stages = (summary.get("timing") or {}).get("latency") or {}
-    return {f"time.{stage}_{name}": entry.get(name) for stage, entry in stages.items() for name in ("p50_ms", "p95_ms")}
+    """Percentiles of each stage in milliseconds, and whatever else was timed, in the unit that its name ends with."""
+    timing = summary.get("timing") or {}
+    stages = timing.get("latency") or {}
+    parts = {f"time/{stage}_{name}": value for stage, entry in stages.items() for name, value in entry.items()}
+    whole = {f"time/{name}": value for name, value in timing.items() if re.search(r"_m?s$", name)}
+    return parts | whole
 
 
 def _cost(summary: Mapping[str, Any]) -> dict[str, float | None]:
@@ -62,38 +136,45 @@ def _cost(summary: Mapping[str, Any]) -> dict[str, float | None]:
         return {}
     live, cached = total(use.live for use in all_uses), total(use.cached for use in all_uses)
     return {
-        **({} if case is None else {"case_cost_usd": case[0], "case_tokens": case[1]}),
-        "cost_usd": None if live.unpriced else live.usd,
-        "cost_saved_usd": None if cached.unpriced else cached.usd,
-        "requests_live": live.requests,
-        "requests_cached": cached.requests,
-        "input_tokens": live.input_tokens,
-        "output_tokens": live.output_tokens,
+        **({} if case is None else {"cost/case_usd": case[0], "cost/case_tokens": case[1]}),
+        "cost/usd": None if live.unpriced else live.usd,
+        "cost/saved_usd": None if cached.unpriced else cached.usd,
+        "cost/requests_live": live.requests,
+        "cost/requests_cached": cached.requests,
+        "cost/input_tokens": live.input_tokens,
+        "cost/output_tokens": live.output_tokens,
     }
 
 
 def _judge(summary: Mapping[str, Any]) -> dict[str, float | None]:
-    """The worst of all rubrics; summary.json has each of them."""
+    """Rates of wrong judgements of control items, and the agreement of votes: the worst of all rubrics, and each."""
     checks, votes = healths(summary), [agreement for agreement in agreements(summary) if agreement.judge is None]
-    rates = {
-        f"judge_{name}_rate": max((rate.share for check in checks if (rate := getattr(check, name)).n), default=None)
-        for name in ("false_accept", "false_reject", "injection")
-    }
-    alphas = [agreement.alpha for agreement in votes if agreement.alpha is not None]
-    noises = [agreement.noise_sd for agreement in votes if agreement.noise_sd is not None]
-    return {**rates, "judge_alpha": min(alphas, default=None), "judge_noise_sd": max(noises, default=None)}
+    rates: dict[str, float | None] = {}
+    for name in ("false_accept", "false_reject", "injection"):
+        shares = {check.rubric: rate.share for check in checks if (rate := getattr(check, name)).n}
+        rates[f"judge/{name}_rate"] = max(shares.values(), default=None)
+        rates |= {f"judge/{rubric}/{name}_rate": share for rubric, share in shares.items()}
+    alphas = {agreement.rubric: agreement.alpha for agreement in votes if agreement.alpha is not None}
+    noises = {agreement.rubric: agreement.noise_sd for agreement in votes if agreement.noise_sd is not None}
+    rates["judge/alpha"] = min(alphas.values(), default=None)
+    rates["judge/noise_sd"] = max(noises.values(), default=None)
+    rates |= {f"judge/{rubric}/alpha": alpha for rubric, alpha in alphas.items()}
+    return rates | {f"judge/{rubric}/noise_sd": noise for rubric, noise in noises.items()}
 
 
-def _name(name: str) -> str:
-    part, _, metric = name.partition("/")
-    return f"via.{part}.{metric}" if metric else name
+def _cases(summary: Mapping[str, Any]) -> dict[str, float | None]:
+    """How many cases there are in each state, and in each class of each count: `cases/lost_at/wrong_answer`."""
+    counts = {f"cases/{name}": count for name, count in (summary.get("cases") or {}).items()}
+    for kind, classes in (summary.get("counts") or {}).items():
+        counts |= {f"cases/{kind}/{name}": count for name, count in classes.items()}
+    return counts
 
 
 def _slices(
     slices: Mapping[str, Any], dimensions: Collection[str], names: Collection[str]
 ) -> dict[str, Mapping[str, Any]]:
     return {
-        f"where.{dimension}.{group}.{name}": entries.get(name) or {}
+        f"slice/{dimension}/{str(group).replace('/', '_')}/{name}": entries.get(name) or {}
         for dimension, groups in slices.items()
         if dimension in dimensions
         for group, entries in groups.items()

@@ -52,10 +52,27 @@ def links(experiment_id: str, say: Wording, sweep_id: str | None = None) -> str:
     return f"{say('tracking.runs' if sweep_id is None else 'tracking.sweep')} {' · '.join(each)}"
 
 
-def state(metrics: Iterable[str], params: Iterable[str], earlier: str | None, axes: Iterable[str] = ()) -> str | None:
-    """The state of a page that shows these columns, and metrics against the settings `axes`, with the settings of an
-    earlier one; None where it is too long."""
+def state(
+    metrics: Iterable[str],
+    params: Iterable[str],
+    earlier: str | None,
+    axes: Iterable[str] = (),
+    groups: Iterable[str] = (),
+) -> str | None:
+    """The state of a page that shows these columns and a chart of each of these metrics, and folds the others.
+
+    Args:
+        metrics: the columns, and the charts at the top.
+        params: settings as columns, before those of `earlier`.
+        earlier: the state that is there.
+        axes: settings against which metrics are plotted.
+        groups: prefixes of the names of all other metrics (`cutoff` of cutoff/recall_at_10); their charts are folded.
+
+    Returns:
+        The packed state; None where it is too long.
+    """
     before = _unpack(earlier)
+    folded = sorted({*groups, *_folded(before)})
     names = list(dict.fromkeys([*params, *_params(before)]))[:PARAMS]
     plotted = list(dict.fromkeys([*axes, *_plotted(before)]))[:AXES]
     metrics = list(metrics)
@@ -68,7 +85,8 @@ def state(metrics: Iterable[str], params: Iterable[str], earlier: str | None, ax
             *(_plot(axis, name) for axis in plotted for name in metrics[:PLOTS]),
             *(_chart(name) for name in metrics),
         ],
-        "compareRunSections": [SECTION],
+        "compareRunSections": [SECTION, *map(_folded_section, folded)],
+        "isAccordionReordered": True,  # or MLflow sorts sections by name, ours last
         "searchFilter": RUNS,
         "orderByKey": "attributes.start_time",
         "orderByAsc": False,
@@ -87,6 +105,15 @@ def _chart(metric: str) -> Mapping[str, object]:
         "uuid": metric, "type": "BAR", "metricKey": metric, "displayName": metric, "runsCountToCompare": 10,
         "metricSectionId": SECTION["uuid"], "deleted": False, "isGenerated": True,
     }  # fmt: skip
+
+
+def group_of(metric: str) -> str:
+    """The section in which MLflow charts a metric: what stands before the last slash of its name; empty for ours."""
+    return metric.rpartition("/")[0]
+
+
+def _folded_section(name: str) -> Mapping[str, object]:
+    return {"uuid": name, "name": name, "display": False, "isReordered": False, "deleted": False, "isGenerated": True}
 
 
 def _plot(axis: str, metric: str) -> Mapping[str, object]:
@@ -119,6 +146,14 @@ def _params(page: Any) -> list[str]:
     try:
         return [name[8:-1] for name in page["selectedColumns"] if name.startswith("params.`")]
     except (TypeError, KeyError, AttributeError):
+        return []
+
+
+def _folded(page: Any) -> list[str]:
+    """The folded sections of a state of ours."""
+    try:
+        return [section["name"] for section in page["compareRunSections"] if section["uuid"] != SECTION["uuid"]]
+    except (TypeError, KeyError):
         return []
 
 

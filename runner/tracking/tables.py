@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from zlib import crc32
@@ -12,7 +12,7 @@ from zlib import crc32
 from runner.metrics.metric import Catalogue
 from runner.report.worst import lost_at, scores
 from runner.system.folder import RunFolder
-from runner.tracking.metrics import COLUMNS, table_of
+from runner.tracking.metrics import COLUMNS, RunNumbers
 
 CASES = 1000  # rows; of more, the same ones in every run
 TEXT = 2000  # characters
@@ -27,10 +27,10 @@ class Table:
     rows: Sequence[Sequence[Any]]
 
 
-def tables_of(run: RunFolder, slices: Collection[str], catalogue: Catalogue) -> list[Table]:
+def tables_of(run: RunFolder, numbers: RunNumbers, catalogue: Catalogue) -> list[Table]:
     """The tables that are not empty, those for comparison first."""
-    numbers = Table("metrics", COLUMNS, list(table_of(run.summary, slices, catalogue)))
-    return [table for table in (_cases(run, catalogue), numbers) if table.rows]
+    tables = (_cases(run, catalogue), Table("metrics", COLUMNS, numbers.table))
+    return [table for table in tables if table.rows]
 
 
 def _cases(run: RunFolder, catalogue: Catalogue) -> Table:

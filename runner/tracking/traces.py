@@ -24,6 +24,7 @@ from runner.llm.calls import FILE, calls_of
 from runner.metrics.catalogue import catalogue_in
 from runner.metrics.metric import Catalogue
 from runner.report.calls import in_order
+from runner.report.usage import models
 from runner.report.worst import lost_at, scores
 from runner.system.folder import RunFolder, legible, open_run
 
@@ -54,6 +55,19 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True)
+class CaseScore:
+    """What was found of a case: by `judge`, a model where `by_model`, or by code. `value` is None where judging
+    failed, for the reason `error`."""
+
+    name: str
+    value: float | None
+    reason: str | None
+    error: str | None
+    judge: str
+    by_model: bool
+
+
+@dataclass(frozen=True, slots=True)
 class CaseTrace:
     """`run` tells the run from all others. The root stands first in `spans`."""
 
@@ -62,6 +76,7 @@ class CaseTrace:
     question: str | None
     answer: str | None
     spans: Sequence[Span]
+    scores: Sequence[CaseScore] = ()
     tags: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -114,8 +129,23 @@ def _trace(run: RunFolder, row: Row, calls: Sequence[Call], catalogue: Catalogue
         question=question,
         answer=answer,
         spans=[root, *sorted(spans, key=lambda span: (span.start_ms, span.kind != "EVALUATOR"))],
+        scores=[*_case_scores(run, row)],
         tags=_tags(row),
     )
+
+
+def _case_scores(run: RunFolder, row: Row) -> Iterator[CaseScore]:
+    """Whether the case is right and by which rule, and what the judge said by each rubric."""
+    right = (row.get("metrics") or {}).get("right")
+    rule = str((row.get("labels") or {}).get("right_by") or "right")
+    if right is not None:
+        yield CaseScore("right", right, f"right_by: {rule}", None, f"runner:{rule}", by_model=False)
+    judges = models(run.run).get("judge") or ()
+    judge = ", ".join(judges) or str((run.run.get("choices") or {}).get("judge") or "judge")
+    for rubric, judgement in (row.get("judgements") or {}).items():
+        score, reason, error = (judgement.get(name) for name in ("score", "reasoning", "error"))
+        if score is not None or error is not None:
+            yield CaseScore(rubric, score, reason, error, judge, by_model=bool(judges))
 
 
 def _text(output: Any, name: str) -> str | None:

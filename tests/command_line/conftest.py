@@ -15,9 +15,8 @@ from tests.small_data import small_data
 
 
 @pytest.fixture(autouse=True)
-def empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+def empty_folder(empty_folder: Path) -> Path:
+    return empty_folder
 
 
 @pytest.fixture(scope="session")

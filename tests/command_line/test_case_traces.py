@@ -78,6 +78,17 @@ def test_a_case_is_a_trace_of_what_was_asked_of_it(words: list[str], kind: str, 
     assert span.outputs["choices"][0]["message"]["content"] == generated["reply"]["text"]
     assert (span.start_time_ns // 10**6, span.attributes["ms"]) == (generated["at"], generated["ms"])
     assert (span.end_time_ns - span.start_time_ns) / 1e6 == pytest.approx(generated["ms"], abs=0.01)
+    assessments = {each.name: each for each in trace.info.assessments}
+    assert {name: each.value for name, each in assessments.items()} == {
+        "right": row["metrics"]["right"],
+        **{rubric: judged["score"] for rubric, judged in row["judgements"].items()},
+    }
+    by_model = assessments["faithfulness"]
+    assert (by_model.rationale, by_model.source.source_type, by_model.source.source_id) == (
+        judgement["reasoning"],
+        "LLM_JUDGE",
+        "local:small",
+    )
     assert span.attributes["mlflow.llm.model"] == "local:large"
     for name in ("input_tokens", "output_tokens"):
         assert trace.info.token_usage[name] == sum(call[name] for call in calls)

@@ -3,12 +3,13 @@
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from runner.cli import main
 from tests.command_line.result_files import read, rows
-from tests.services.memory_server import MemoryServer, memory_process, serving_memories
+from tests.services.memory_server import AfterDoing, MemoryServer, memory_process, serving_memories
 from tests.services.ports import free_port
 from tests.small_data import write_jsonl
 
@@ -85,10 +86,44 @@ def test_a_budget_that_is_enough(server: MemoryServer, words: list[str]) -> None
 def test_attempts_count_for_the_budget(
     server: MemoryServer, words: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    server.faults.extend([(503, {}), (503, {})])
+    server.faults.extend([None, (503, {}), (503, {})])  # of the first question
     assert main([*words, "budget.requests=11"]) == 3
     assert "budget.requests=11 is spent (11 used)" in capsys.readouterr().err
     assert len(server.requests) <= 11
+
+
+def contents(server: MemoryServer) -> list[list[str]]:
+    return [[told["messages"][0]["content"] for told in turns] for turns in server.sessions.values()]
+
+
+@pytest.mark.parametrize("fault", [(503, {}), AfterDoing(503), AfterDoing()])
+def test_no_turn_is_stored_twice(server: MemoryServer, words: list[str], fault: Any) -> None:
+    """A session with a turn that may be stored is deleted, and the conversation is said again."""
+    stored: list[list[str]] = []
+    server.before_search = lambda: stored.extend(contents(server))
+    server.faults.extend([None, None, fault])  # of the second turn
+    assert main(words) == 0
+    assert stored and all(len(turns) == len(set(turns)) for turns in stored)
+    assert not any(server.sessions.values())
+    assert read("o/summary.json")["cases"]["ok"] == 4
+
+
+def test_a_reply_without_the_path_fails_its_case_and_names_the_keys(server: MemoryServer, words: list[str]) -> None:
+    """All of them: no run that looks like one with a memory."""
+    server.reply = {"memories": [], "count": 0}
+    assert main(words) == 3
+    failed = Path("o/errors.jsonl").read_text("utf-8").splitlines()
+    assert len(failed) == 4
+    assert all("matches nothing: no key results, only memories, count" in each for each in failed)
+
+
+def test_replies_that_are_all_empty_are_a_warning(
+    server: MemoryServer, words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    server.reply = {"results": []}
+    assert main([*words, "format=md"]) == 0
+    assert "returned nothing in all 4 replies" in " ".join(capsys.readouterr().err.split())
+    assert "The memory was empty for all 4 probes" in Path("o/summary.md").read_text("utf-8")
 
 
 def test_stored_replies_of_models_are_no_reason_not_to_ask_a_memory(server: MemoryServer, words: list[str]) -> None:

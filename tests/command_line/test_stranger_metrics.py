@@ -259,7 +259,7 @@ def test_a_store_is_told_its_interval_and_the_verdict(folder: Path, tmp_path: Pa
     table = {name: rest for name, *rest in next(each.rows for each in entry.tables if each.name == "metrics")}
     value, low, high, *_ = table["toxicity"]
     assert low < value < high
-    assert {"where.language.en.toxicity", "where.language.ko.toxicity"} <= table.keys()
+    assert {"slice/language/en/toxicity", "slice/language/ko/toxicity"} <= table.keys()
     assert "shouting" in table and "shouting" not in entry.metrics  # nobody declared it
     assert (entry.tags["verdict"], entry.tags["regression"]) == ("worse", "none")
     names = [path.name for path in draw(folder / "sweep", tmp_path)]

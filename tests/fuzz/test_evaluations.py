@@ -66,6 +66,7 @@ def test_altered_data(composed: dict[str, DictConfig], tmp_path: Path, name: str
     path = FILES[name].make(tmp_path)
     path.write_bytes(data.draw(files_of(FILES[name].records)))
     cfg = composed[name].copy()
+    OmegaConf.update(cfg, "cache_dir", str(tmp_path / "cache"))
     for key, file in EVALUATIONS[name][1].items():
         OmegaConf.update(cfg, key, str(tmp_path / file))
     made: Any = refused(lambda: evaluated(cfg, tmp_path), names=[str(path), *EVALUATIONS[name][1]])

@@ -19,8 +19,9 @@ import sys
 import threading
 import time
 from collections import defaultdict, deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.request import urlopen
@@ -30,9 +31,17 @@ from aiohttp import web
 ROOT = Path(__file__).resolve().parents[2]
 
 
+@dataclass(frozen=True)
+class AfterDoing:
+    """`status`: of the answer to a request that was done; None: the connection is lost."""
+
+    status: int | None = None
+
+
 class MemoryServer:
-    """`faults`: (status, headers) to answer with, one a request, before anything is done; None is none, and a number
-    is so many seconds of silence before an answer. `ends_after`: the process ends with this request."""
+    """`faults`: (status, headers) to answer with, one a request, before anything is done; None is none, a number is so
+    many seconds of silence before an answer, and AfterDoing one that comes when all is done. `ends_after`: the process
+    ends with this request. `before_search` is called before each question is answered."""
 
     def __init__(self, token: str | None = None, ends_after: int | None = None) -> None:
         self.token, self.ends_after = token, ends_after
@@ -40,8 +49,10 @@ class MemoryServer:
         self.sessions: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
         self.requests: list[tuple[str, str, Any]] = []
         self.keys: list[str] = []
-        self.faults: deque[tuple[int, dict[str, str]] | float | None] = deque()
+        self.faults: deque[tuple[int, dict[str, str]] | float | AfterDoing | None] = deque()
         self.reply: Any = None
+        self.before_search: Callable[[], None] = lambda: None
+        self._done: set[str] = set()  # keys of requests, which are not done again
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         body = await request.json() if request.can_read_body else None
@@ -54,6 +65,11 @@ class MemoryServer:
         fault = self.faults.popleft() if self.faults else None
         if isinstance(fault, float):
             await asyncio.sleep(fault)
+        elif isinstance(fault, AfterDoing):
+            self._answer(request, body)
+            if fault.status is None and request.transport is not None:
+                request.transport.close()
+            return web.Response(status=fault.status or 500)
         elif fault is not None:
             return web.json_response({"detail": "not now"}, status=fault[0], headers=fault[1])
         return self._answer(request, body)
@@ -62,13 +78,21 @@ class MemoryServer:
         if (request.method, request.path) == ("GET", "/health"):
             return web.json_response({})
         if (request.method, request.path) == ("POST", "/memories"):
-            self.sessions[body["session"]].append(body)
+            if not self._is_repeat(request):
+                self.sessions[body["session"]].append(body)
             return web.json_response({"id": "m1"}, status=201)
         if (request.method, request.path) == ("POST", "/search"):
+            self.before_search()
             return web.json_response(self.reply if self.reply is not None else {"results": self._best(body)})
         if request.method == "DELETE":
             return web.Response(status=204 if self.sessions.pop(request.query["session"], None) else 404)
         return web.json_response({"detail": "Not Found"}, status=404)
+
+    def _is_repeat(self, request: web.BaseRequest) -> bool:
+        key = request.headers.get("Idempotency-Key")
+        is_repeat = key in self._done
+        self._done |= {key} if key else set()
+        return is_repeat
 
     def _best(self, body: dict[str, Any]) -> list[dict[str, Any]]:
         asked = set(re.findall(r"\w+", body["query"].lower()))

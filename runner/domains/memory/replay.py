@@ -10,10 +10,12 @@ from functools import reduce
 
 from runner.domains.memory.protocols import Memory
 from runner.domains.memory.records import ChatTurn, Conversation, MemoryContent, Probe, SessionKey, Upkeep
-from runner.errors import StopRunError
+from runner.errors import EvaluationError, StopRunError, UncertainWriteError
 from runner.llm.metering import metering, sum_costs
 from runner.records import RoleCost, Timing
 from runner.system.stopwatch import stopwatch
+
+BEGINNINGS = 4  # of one conversation, because of turns of which it is not known whether they are stored
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,7 @@ class _Progress:
     key: SessionKey
     generation: str = ""  # of the session in the store, where the memory keeps one
     marks: list[_Mark] = field(default_factory=lambda: [_Mark()])  # after so many turns
+    is_torn: bool = False  # whether its last turn may be stored, or not
 
     @property
     def n_turns(self) -> int:
@@ -81,7 +84,10 @@ class _Mark:
 class Replay:
     """One conversation. Probes come in any order; one that asks for an earlier moment than the last starts the
     conversation over, in a new session. After each turn the memory has time for its update: what it remembers does not
-    depend on how fast turns follow each other."""
+    depend on how fast turns follow each other.
+
+    No turn is stored twice: a session of which it is not known whether it holds its last turn once is deleted, and the
+    conversation starts over, at most BEGINNINGS times."""
 
     def __init__(self, memory: Memory, conversation: Conversation, probes: Sequence[Probe]) -> None:
         """`probes`: those that may come. After as many the session is deleted."""
@@ -92,12 +98,14 @@ class Replay:
         self._before = {probe.id: turn for probe, turn in zip(ordered, before, strict=False)}
         self._turn = asyncio.Lock()
         self._progress: _Progress | None = None
+        self._n_uncertain = 0
+        self._uncertain: UncertainWriteError | None = None  # why no more probes of this conversation can be asked
 
     async def at(self, probe: Probe) -> Moment:
         """The moment of a probe. Raises the errors of the memory, and StopRunError where its store has lost the session
         meanwhile."""
         async with self._turn:
-            progress = await self._reach(probe.after_turn)
+            progress = await self._reach_whole(probe.after_turn)
             with stopwatch() as watch, metering(alone=True) as reading:
                 remembered = await self._memory.read(progress.key, probe.question)
             taken_in = await self._check(progress)
@@ -118,8 +126,19 @@ class Replay:
         if progress is not None:
             await self._memory.delete(progress.key)
 
+    async def _reach_whole(self, turn: int) -> _Progress:
+        """A session that holds each turn up to this one once. Raises UncertainWriteError where there is none."""
+        while self._uncertain is None:
+            try:
+                return await self._reach(turn)
+            except UncertainWriteError as error:
+                self._n_uncertain += 1
+                if not error.can_begin_anew or self._n_uncertain >= BEGINNINGS:
+                    self._uncertain = error
+        raise UncertainWriteError(str(self._uncertain))
+
     async def _reach(self, turn: int) -> _Progress:
-        if self._progress is not None and self._progress.n_turns > turn:
+        if self._progress is not None and (self._progress.is_torn or self._progress.n_turns > turn):
             await self.forget()
         if self._progress is None:
             name = f"{self._conversation.id}/{secrets.token_hex(6)}"
@@ -131,11 +150,21 @@ class Replay:
             )  # the case that is charged with the turn
             # Whichever case comes first, the turn is no request of its own.
             with metering(alone=True, owner=owner) as meter:
-                await self._memory.append(progress.key, turn_now, self._conversation.language)
-                progress.generation = progress.generation or await self._generation(progress)
-                await self._memory.update(progress.key)
+                await self._say(progress, turn_now)
             progress.marks.append(_Mark.of(self._memory.upkeep(progress.key), meter.by_role))
         return progress
+
+    async def _say(self, progress: _Progress, turn: ChatTurn) -> None:
+        """Say a turn. A session is not used again where this was cut short, or failed after the turn was stored."""
+        progress.is_torn = True
+        try:
+            await self._memory.append(progress.key, turn, self._conversation.language)
+        except EvaluationError as error:
+            progress.is_torn = isinstance(error, UncertainWriteError)
+            raise
+        progress.generation = progress.generation or await self._generation(progress)
+        await self._memory.update(progress.key)
+        progress.is_torn = False
 
     async def _generation(self, progress: _Progress) -> str:
         return (await self._memory.inspect(progress.key)).generation

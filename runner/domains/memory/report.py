@@ -24,6 +24,7 @@ PIPELINE = Pipeline(
     failures=("forgotten", "refused_known", "not_asked", "stale_answer", "unused", "made_up"),
     between=("append", "update"),
 )  # fmt: skip
+REMEMBERED = frozenset({"memory", "entities", "recent", "retrieved"})  # sections of a context
 
 Memory = Mapping[str, Any]  # `memory` of summary.json
 
@@ -34,11 +35,22 @@ def sections(document: Document) -> Iterator[Section | None]:
     yield section(
         "memory",
         say("memory.title"),
+        _emptiness(document, memory),
         section("", say("memory.retention"), *_retention(memory, say)),
         section("", say("memory.used"), _contexts(memory, say)),
         _upkeep(memory, say),
         section("", say("memory.by_category"), _by_category(document)),
     )
+
+
+def _emptiness(document: Document, memory: Memory) -> Note:
+    """A warning where nothing was remembered for any probe, although there is a memory."""
+    sections = memory.get("sections") or {}
+    is_empty = bool(memory) and not any(sections[name]["tokens"] for name in REMEMBERED & set(sections))
+    has_memory = (document.run.get("choices") or {}).get("memory", "none") != "none"
+    n = document.cases["ok"]
+    text = document.say("memory.all_empty", n=f"{n:,}") if is_empty and has_memory and n else ""
+    return Note(text, "alarm", EVERYWHERE)
 
 
 def run_facts(run: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -12,11 +12,11 @@ import yaml
 from plugins.memory.http import HttpMemory
 from plugins.memory.store.local import LocalStore
 from runner.domains.memory.records import ChatTurn, Entity, MemoryContent, SessionKey
-from runner.errors import EvaluationError, InputError, StopRunError
+from runner.errors import EvaluationError, InputError, StopRunError, UncertainWriteError
 from runner.system.redaction import redact
 from tests.plugins.memory.summarisers import ListingSummariser
 from tests.plugins.system.asking import door
-from tests.services.memory_server import MemoryServer, serving_memories
+from tests.services.memory_server import AfterDoing, MemoryServer, serving_memories
 
 KEY, OTHER = SessionKey("acme", "conv/1"), SessionKey("globex", "conv/1")
 CONF = yaml.safe_load(Path("conf/memory/http.yaml").read_text("utf-8"))
@@ -154,14 +154,128 @@ async def test_headers_are_named_and_never_shown(monkeypatch: pytest.MonkeyPatch
 # --- faults ---------------------------------------------------------------------------------------
 
 
-async def test_what_passes_is_asked_again_with_the_same_key(server: MemoryServer) -> None:
-    server.faults.extend([(503, {}), (429, {"Retry-After": "0"}), (429, {"Retry-After": "0"})])
+KEYED = {"idempotency_header": "Idempotency-Key"}
+UNCERTAIN: list[Any] = [(503, {}), (500, {}), (524, {}), 1.0, AfterDoing(503), AfterDoing()]
+
+
+async def test_a_turn_is_sent_again_with_the_same_key_where_the_service_knows_keys(server: MemoryServer) -> None:
+    asked = memory(server, timeout_ms=200, **KEYED)
+    async with asked.open():
+        for fault in (*UNCERTAIN[:2], *UNCERTAIN[3:], (429, {"Retry-After": "0"})):
+            server.requests.clear()
+            server.keys.clear()
+            server.faults.append(fault)
+            await asked.append(KEY, ChatTurn(f"{fault}"))
+            assert len(server.requests) == 2 and len(set(server.keys)) == 1 and server.keys[0]
+    said = [told["messages"][0]["content"] for told in server.sessions["acme/conv/1"]]
+    assert said == list(dict.fromkeys(said)) and len(said) == 6
+
+
+async def test_a_turn_that_may_be_stored_is_not_sent_again(server: MemoryServer) -> None:
+    """Without a key. What was certainly not stored is sent again, and what was refused says so."""
+    asked = memory(server, timeout_ms=200)
+    async with asked.open():
+        for fault in UNCERTAIN:
+            server.requests.clear()
+            server.faults.append(fault)
+            with pytest.raises(UncertainWriteError, match="whether it was stored is unknown") as error:
+                await asked.append(KEY, ChatTurn("Hi."))
+            assert error.value.can_begin_anew and len(server.requests) == 1 and server.keys[-1] == ""
+        server.faults.append((429, {"Retry-After": "0"}))
+        await asked.append(KEY, ChatTurn("Hi."))
+        server.faults.append((422, {}))
+        with pytest.raises(EvaluationError, match="answers 422") as refused:
+            await asked.append(KEY, ChatTurn("Hi."))
+        assert not isinstance(refused.value, UncertainWriteError)
+
+
+NO_SESSION = {"path": "/memories", "body": {"session": "{tenant}", "messages": ["{user}"]}}
+
+
+@pytest.mark.parametrize(
+    ("settings", "can_begin_anew"),
+    [
+        ({}, True),
+        ({"delete": None}, True),
+        ({"append": NO_SESSION}, True),
+        ({"append": NO_SESSION, "delete": None}, False),
+    ],
+)
+async def test_a_session_is_written_anew_where_nothing_of_it_stays_in_the_way(
+    server: MemoryServer, settings: dict[str, Any], can_begin_anew: bool
+) -> None:
+    asked = memory(server, **settings)
+    async with asked.open():
+        server.faults.append((503, {}))
+        with pytest.raises(UncertainWriteError) as error:
+            await asked.append(KEY, ChatTurn("Hi."))
+    assert error.value.can_begin_anew is can_begin_anew
+
+
+async def test_what_a_service_says_of_a_stored_turn_is_not_read(server: MemoryServer) -> None:
+    server.faults.append(AfterDoing(201))  # an empty answer
     asked = memory(server)
     async with asked.open():
         await asked.append(KEY, ChatTurn("Hi."))
-        await asked.append(KEY, ChatTurn("Bye."))
-    assert len(server.requests) == 5 and len(server.sessions["acme/conv/1"]) == 2
-    assert len(set(server.keys[:4])) == 1 and server.keys[4] not in server.keys[:4]
+    assert len(server.sessions["acme/conv/1"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("paths", "reply", "message"),
+    [
+        ({}, {}, "memory.read.turns: {turns} matches nothing: the reply is empty"),
+        ({}, {"data": [1], "count": 1}, "memory.read.turns: {turns} matches nothing: no key results, only data, count"),
+        ({"turns": "results[].memory"}, {"results": [{"text": "Hi.", "id": 1}]}, "no key memory, only text, id"),
+        ({"turns": "results[].memory"}, {"results": "busy"}, "the reply holds something else there"),
+        ({"turns": "results[].memory"}, ["busy"], "the reply holds something else there"),
+        ({"turns": None, "memory": "context.text"}, {"context": {"facts": []}}, "no key text, only facts"),
+        ({"turns": "a || b"}, {"c": []}, "no key a, only c"),
+        ({"memory": "summary"}, {"error": "not now"}, "memory.read.memory: summary matches nothing: no key summary"),
+    ],
+)
+async def test_a_reply_in_which_no_path_exists_is_an_error(
+    server: MemoryServer, paths: dict[str, Any], reply: Any, message: str
+) -> None:
+    server.reply = reply
+    read = {**CONF["read"], **paths}
+    asked = memory(server, read=read)
+    async with asked.open():
+        with pytest.raises(EvaluationError) as error:
+            await asked.read(KEY, "?")
+    assert message.replace("{turns}", str(read["turns"])) in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("turns", "reply"),
+    [
+        ("results[].memory", {"results": []}),
+        ("results[].memory", {"results": None}),
+        ("context.facts[].fact", {"context": None}),
+        ("results[?score > `1`].memory", {"results": [{"score": 0, "memory": "x"}]}),
+        ("results[0].items", {"results": []}),
+        ("sort_by(results, &age)[].memory", {"results": []}),
+        ("a || b", {"b": []}),
+    ],
+)
+async def test_a_path_that_exists_and_is_empty_is_nothing_remembered(
+    server: MemoryServer, turns: str, reply: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where no reply had anything, a note says so."""
+    server.reply = reply
+    asked = memory(server, read={"path": "/search", "turns": turns})
+    async with asked.open():
+        assert await asked.read(KEY, "?") == MemoryContent()
+        assert await asked.read(KEY, "?") == MemoryContent()
+    said = " ".join(capsys.readouterr().err.split())
+    assert f"returned nothing in all 2 replies (memory.read.turns={turns})" in said
+
+
+async def test_one_path_of_several_is_enough(server: MemoryServer, capsys: pytest.CaptureFixture[str]) -> None:
+    server.reply = {"results": [{"memory": "Tom is a cat."}]}
+    asked = memory(server, read={**CONF["read"], "memory": "summary"})
+    async with asked.open():
+        assert [turn.user for turn in (await asked.read(KEY, "?")).retrieved] == ["Tom is a cat."]
+    assert "memory.read.memory=summary" in " ".join(capsys.readouterr().err.split())
 
 
 async def test_what_stays_is_told(server: MemoryServer) -> None:
@@ -184,9 +298,6 @@ async def test_what_stays_is_told(server: MemoryServer) -> None:
             with pytest.raises(kind) as error:
                 await asked.read(KEY, "?")
             assert type(error.value) is kind and message in str(error.value)
-        server.faults.clear()
-        server.reply = {"results": "text"}
-        assert (await asked.read(KEY, "?")).retrieved == ()
 
 
 async def test_nobody_listens() -> None:

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 import zlib
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import pytest
@@ -17,7 +17,7 @@ from runner import report
 from runner.errors import InputError, TrackingError
 from runner.metrics.metric import Catalogue
 from runner.tracking.entry import run_entry
-from runner.tracking.metrics import headlines_of
+from runner.tracking.metrics import numbers_of
 from runner.tracking.mlflow_views import state
 from tests.model_runs import MODELS_RUN, MODELS_SUMMARY
 from tests.run_folders import ROWS, estimate, merged, row, write_run, write_sweep_folder
@@ -56,16 +56,16 @@ def test_a_run(mlflow_store: str, client: Any, tmp_path: Path) -> None:
     report.write(folder)
     run = client.get_run(uploaded(mlflow_store, folder, figures=True, slices=["language"]))
     assert (run.info.run_name, run.info.status) == (
-        "full_rag demo hybrid k=5".replace("full_rag", "한글 실험"),
+        "k=5 · demo · 0102-030405",
         "FINISHED",
     )
     assert (run.info.start_time, run.info.end_time) == (1767323045000, 1767323055000)
     assert client.get_experiment(run.info.experiment_id).name == "한글 실험"
     assert run.data.params["k"] == "5"
-    assert run.data.metrics == {
-        "recall_at_k": 0.85, "ndcg_at_k": 0.78, "mrr": 0.72, "mean_faithfulness": 0.825, "mean_answer_relevancy": 0.58,
-        "time.case_p50_ms": 12.0, "time.case_p95_ms": 20.5,
-    }  # fmt: skip
+    assert (
+        run.data.metrics == run_entry(folder, slices=["language"]).metrics
+        and run.data.metrics["leg/keyword/recall_at_k"] == 0.75
+    )
     assert run.data.tags["baselines"] == "generator=extractive, judge=lexical"
     assert run.data.tags["mlflow.note.content"].startswith("Baselines without a language model")
     assert run.data.tags["mlflow.source.git.commit"] == "0123456789abcdef0123456789abcdef01234567"
@@ -100,8 +100,8 @@ def test_tables_that_mlflow_shows_by_itself(mlflow_store: str, client: Any, tmp_
     assert ended["answer"] == "timeout: the case did not end before its deadline"
     numbers = table(client, run_id, "metrics").set_index("metric")
     assert list(numbers.loc["recall_at_k"]) == [0.85, 0.8, 0.9, 8, 8]
-    assert numbers.loc["where.language.ko.recall_at_k"]["value"] == 0.85
-    assert numbers.loc["via.keyword.recall_at_k"]["value"] == 0.75
+    assert numbers.loc["slice/language/ko/recall_at_k"]["value"] == 0.85
+    assert numbers.loc["leg/keyword/recall_at_k"]["value"] == 0.75
 
 
 def test_of_many_cases_every_run_shows_the_same(mlflow_store: str, tmp_path: Path) -> None:
@@ -162,13 +162,25 @@ def test_metrics_are_plotted_against_a_number_that_a_sweep_varied() -> None:
         assert [chart["metricKey"] for chart in charts if chart["type"] == "BAR"] == metrics
 
 
+def test_view_folds_groups_behind_the_headline() -> None:
+    first = state(["right"], [], None, groups=["time", "leg/keyword"])
+    later = state(["right"], [], first, groups=["cost"])
+    assert later is not None
+    sections = unpacked(later)["compareRunSections"]
+    assert [(each["name"], each["display"]) for each in sections] == [
+        ("Model metrics", True), ("cost", False), ("leg/keyword", False), ("time", False),
+    ]  # fmt: skip
+
+
 def unpacked(view: str) -> Any:
     return json.loads(zlib.decompress(base64.b64decode(view.removeprefix("deflate;"))))
 
 
 def test_metrics_that_nobody_declared_stand_for_a_run_where_no_others_do() -> None:
     metrics = {f"own_{number}": estimate(number / 10, 8) for number in range(10)}
-    assert headlines_of({"metrics": metrics}, Catalogue([])) == {f"own_{number}": number / 10 for number in range(8)}
+    numbers = numbers_of({"metrics": metrics}, (), Catalogue([]))
+    assert {each.name: each.value for each in numbers.headline} == {f"own_{n}": n / 10 for n in range(8)}
+    assert [each.name for each in numbers.rest] == ["own/own_8", "own/own_9"]
 
 
 def test_a_model_stands_for_what_was_measured(mlflow_store: str, client: Any, tmp_path: Path) -> None:
@@ -193,10 +205,8 @@ def test_a_run_that_asked_models(mlflow_store: str, client: Any, tmp_path: Path)
     data = client.get_run(first).data
     assert (data.params["generator_model"], data.params["judge_model"]) == ("openai:gpt-4o", "openai:gpt-4o-mini")
     assert not any("OPENAI_API_KEY" in value for value in data.params.values())
-    assert "cost_usd" in data.metrics and len(data.metrics) <= 12
-    numbers = table(client, first, "metrics").set_index("metric")["value"]
-    assert (numbers["requests_live"], numbers["cost_saved_usd"]) == (1124, 0.041)
-    assert (numbers["judge_injection_rate"], numbers["judge_alpha"]) == (pytest.approx(1 / 6), 0.7125)
+    assert (data.metrics["cost/requests_live"], data.metrics["cost/saved_usd"]) == (1124, 0.041)
+    assert (data.metrics["judge/injection_rate"], data.metrics["judge/alpha"]) == (pytest.approx(1 / 6), 0.7125)
     goes_on = merged(run, {"status": "completed", "config": {"budget": {"usd": 2.0}}})
     assert uploaded(mlflow_store, write_run(tmp_path, goes_on, MODELS_SUMMARY)) == first
 
@@ -288,8 +298,7 @@ def test_many_and_long_params_and_odd_names(mlflow_store: str, client: Any, tmp_
     assert data.params["prompt"].endswith("… (7000 characters; the files of the run hold all of them)")
     assert data.params["이름"] == "값"
     assert [name for name in data.params if name.startswith("odd")] == [_name("odd=name")]
-    numbers = table(client, run_id, "metrics")
-    assert list(numbers[numbers.metric == "where.language.a/b|c=d.mrr"].value) == [0.5]
+    assert data.metrics[_name("slice/language/a_b|c=d/mrr")] == 0.5
 
 
 def test_a_sweep(mlflow_store: str, client: Any, tmp_path: Path) -> None:
@@ -308,7 +317,7 @@ def test_a_sweep(mlflow_store: str, client: Any, tmp_path: Path) -> None:
         ("summary of k=3,5 · sweep-7", "summary"),
     ]
     assert not any("mlflow.parentRunId" in run.data.tags for run in runs)
-    assert {run.data.params["k"]: run.data.metrics["recall_at_k"] for run in runs if run.data.params} == {
+    assert {run.data.params["k"]: run.data.metrics["recall_at_k"] for run in runs if run.data.metrics} == {
         "3": 0.3,
         "5": 0.5,
     }
@@ -417,11 +426,12 @@ def test_a_folder_of_something_else(mlflow_store: str, tmp_path: Path) -> None:
 
 
 def test_names_that_mlflow_takes_stay_and_others_stay_apart() -> None:
-    assert _name("via.keyword.recall_at_k") == "via.keyword.recall_at_k"
-    assert _name("where.tag.결제.mrr") == "where.tag.결제.mrr"
-    changed = [_name(name) for name in ("a=b", "a/b", "a|b", ".", "..", "x" * 300)]
+    for name in ("leg/keyword/recall_at_k", "slice/tag/결제/mrr"):
+        assert _name(name) == name
+    changed = [_name(name) for name in ("a=b", "/a", "a//b", "a/", "a|b", ".", "a/../b", "x" * 300)]
     assert len(set(changed)) == len(changed)
-    assert all(len(name) <= 250 and "=" not in name and "/" not in name for name in changed)
+    for name in changed:
+        assert len(name) <= 250 and "=" not in name and PurePosixPath(name).as_posix() == name and name[0] != "/"
 
 
 def test_text_is_cut_with_a_word_about_it() -> None:

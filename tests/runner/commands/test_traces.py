@@ -10,6 +10,8 @@ from runner.commands import traces
 from runner.errors import DataError, InputError
 from tests.small_data import write_jsonl
 
+pytestmark = pytest.mark.usefixtures("empty_folder")
+
 TALK = [{"role": "user", "content": "날씨는?"}, {"role": "assistant", "content": "맑습니다."}]
 
 

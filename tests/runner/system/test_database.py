@@ -1,10 +1,15 @@
 import sqlite3
+import subprocess
+import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from runner.system.database import DamagedError, Database
 from tests.runner.numbers_database import SCHEMA, add, all_of, database
+
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture
@@ -146,3 +151,48 @@ def test_sqlite_tells_of_the_damage_in_bytes_that_are_no_text(path: Path) -> Non
         all_of(database(path, is_replaceable=False))
     numbers = database(path)
     assert all_of(numbers) == [] and numbers.set_aside == path.with_suffix(".damaged")
+
+
+@pytest.mark.parametrize("is_made", ["not at all", "without tables"])
+def test_a_reader_finds_no_rows_in_a_file_without_tables_and_looks_again(path: Path, is_made: str) -> None:
+    path.parent.mkdir()
+    path.touch()
+    if is_made == "without tables":
+        with sqlite3.connect(path) as other:
+            other.execute("PRAGMA journal_mode = WAL")
+        other.close()
+    reader = Database(path, SCHEMA, read_only=True)
+    assert all_of(reader) == []
+    add(numbers := database(path, is_replaceable=False), 1)
+    assert all_of(reader) == [1] and numbers.set_aside is None
+
+
+CREATOR = """
+import sys
+from pathlib import Path
+from tests.runner.numbers_database import add, database
+for name in sys.stdin:
+    add(numbers := database(Path(name.strip()), is_replaceable=False), 1)
+    numbers.close()
+    print("made", flush=True)
+"""
+
+
+def test_a_reader_beside_the_creator_reads_nothing_or_all(tmp_path: Path) -> None:
+    """While the file is made, it is at no moment a file of another program."""
+    states: Counter[int] = Counter()
+    creator = subprocess.Popen(
+        [sys.executable, "-c", CREATOR], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT
+    )
+    assert creator.stdin is not None and creator.stdout is not None
+    for n in range(60):
+        path = tmp_path / f"{n}.sqlite"
+        print(path, file=creator.stdin, flush=True)
+        while not path.exists():
+            pass
+        while not (rows := all_of(Database(path, SCHEMA, read_only=True))):
+            states[0] += 1
+        states[len(rows)] += 1
+        assert creator.stdout.readline() == "made\n"
+    creator.communicate()
+    assert creator.returncode == 0 and states[1] == 60 and states[0] > 0

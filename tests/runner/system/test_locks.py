@@ -72,7 +72,9 @@ def test_a_command_names_the_file_system(
     place.mkdir()
     without_locks(monkeypatch, place)
     words = ["+experiment=retrieval_only", *small_data(tmp_path / "data"), "tracking=none", "retriever=keyword"]
-    assert main([*words, f"out={tmp_path / 'here'}", f"{setting}={place / 'there'}", "report.language=ko"]) == 1
+    folders = {"out": tmp_path / "here", "cache_dir": tmp_path / "cache", setting: place / "there"}
+    named = [f"{name}={folder}" for name, folder in folders.items()]
+    assert main([*words, *named, "report.language=ko"]) == 1
     english, korean = capsys.readouterr().err.splitlines()
     assert english == f"error: {setting}: the file system of {place / 'there'} {REASON}"
     assert korean.startswith(f"오류: {setting}: 파일을 잠글 수 없는 파일 시스템입니다: {place / 'there'}(Operation ")

@@ -6,7 +6,10 @@ import pytest
 
 from runner import report
 from runner.errors import InputError
+from runner.metrics.catalogue import catalogue_in
+from runner.system.folder import open_run
 from runner.tracking.entry import Entry, draw, run_entry, sweep_entry
+from runner.tracking.metrics import logged_name
 from tests.model_runs import MODELS_RUN, MODELS_SUMMARY, rate
 from tests.run_folders import RUN, SUMMARY, merged, write_run, write_stopped_sweep, write_sweep_folder
 
@@ -86,34 +89,50 @@ def values(entry: Entry) -> dict[str, Any]:
     return {name: rest[0] for name, rest in numbers(entry).items()}
 
 
-def test_a_few_metrics_stand_for_a_run_and_a_table_has_them_all(tmp_path: Path) -> None:
+def test_every_metric_is_logged_and_the_headline_stands_first(tmp_path: Path) -> None:
     entry = run_entry(write_run(tmp_path), slices=["language"])
-    assert (entry.metrics["recall_at_k"], entry.metrics["mean_faithfulness"]) == (0.85, 0.825)
-    assert len(entry.metrics) <= 12 and not any("ci_" in name or "where." in name for name in entry.metrics)
-    table = values(entry)
-    assert table["recall_at_10"] == 0.85
+    assert list(entry.metrics)[:5] == list(entry.headline)[:5] == [
+        "recall_at_k", "ndcg_at_k", "mrr", "mean_faithfulness", "mean_answer_relevancy",
+    ]  # fmt: skip
+    assert {name: entry.metrics[name] for name in ("recall_at_k/low", "recall_at_k/high")} == {
+        "recall_at_k/low": 0.8, "recall_at_k/high": 0.9,
+    }  # fmt: skip
+    assert entry.metrics["cutoff/recall_at_10"] == 0.85
+    assert entry.metrics["leg/keyword/recall_at_k"] == 0.75
+    assert entry.metrics["time/retrieval_p50_ms"] == 3.14
+    assert entry.metrics["slice/language/ko/mrr"] == 0.72
+    assert entry.metrics["cases/timeout"] == 1
+    assert "time/generation_p50_ms" not in entry.metrics  # nothing was live
+    assert not any("tag" in name for name in entry.metrics)
+    bounds = {name for name in entry.metrics if name.endswith(("/low", "/high"))}
+    assert values(entry) == {name: value for name, value in entry.metrics.items() if name not in bounds}
     assert numbers(entry)["recall_at_k"][:3] == [0.85, 0.8, 0.9]
-    assert table["via.keyword.recall_at_k"] == 0.75
-    assert table["time.retrieval_p50_ms"] == 3.14
-    assert table["where.language.ko.mrr"] == 0.72
-    assert "time.generation_p50_ms" not in table  # nothing was live
-    assert not any("tag" in name for name in table)
 
 
-def test_a_metric_that_was_added_stands_for_the_run_too(tmp_path: Path) -> None:
+def test_each_metric_of_the_summary_is_logged(tmp_path: Path) -> None:
+    """Under its own name, or in a group."""
+    folder = open_run(write_run(tmp_path))
+    catalogue, entry = catalogue_in(folder.run), run_entry(tmp_path)
+    measured = {name: each["value"] for name, each in folder.summary["metrics"].items() if each["value"] is not None}
+    assert {name: entry.metrics.get(logged_name(catalogue.variant(name), entry.headline)) for name in measured} == (
+        measured
+    )
+
+
+def test_an_added_metric_is_in_the_headline(tmp_path: Path) -> None:
     entry = {"value": 0.5, "ci_low": 0.4, "ci_high": 0.6, "n": 4, "n_scored": 4}
     summary = merged(SUMMARY, {"metrics": {"tone": entry, "success_at_k": entry, "success_at_3": entry}})
     run = merged(RUN, {"config": {"metric": {"tone": {}, "success": {}, "hit_rate": {"names": ["hit_rate"]}}}})
-    metrics = run_entry(write_run(tmp_path, run, summary)).metrics
-    assert (metrics["tone"], metrics["success_at_k"]) == (0.5, 0.5) and not {
-        "success_at_3",
-        "hit_rate_at_k",
-    } & metrics.keys()
+    headline = run_entry(write_run(tmp_path, run, summary)).headline
+    assert {"tone", "success_at_k"} <= {*headline} and not {"success_at_3", "hit_rate_at_k"} & {*headline}
 
 
-COST = ("cost_usd", "cost_saved_usd", "requests_live", "requests_cached", "input_tokens", "output_tokens")
+COST = (
+    "cost/usd", "cost/saved_usd", "cost/requests_live", "cost/requests_cached", "cost/input_tokens",
+    "cost/output_tokens",
+)  # fmt: skip
 JUDGE = (
-    "judge_false_accept_rate", "judge_false_reject_rate", "judge_injection_rate", "judge_alpha", "judge_noise_sd",
+    "judge/false_accept_rate", "judge/false_reject_rate", "judge/injection_rate", "judge/alpha", "judge/noise_sd",
 )  # fmt: skip
 
 
@@ -139,8 +158,8 @@ def test_an_unknown_price_is_no_metric(tmp_path: Path) -> None:
     usage = {"judge": {"openai:gpt-4o-mini": {"live": {"usd": None}}}}
     entry = run_entry(write_run(tmp_path, MODELS_RUN, merged(MODELS_SUMMARY, {"timing": {"usage": usage}})))
     metrics = values(entry)
-    assert "cost_usd" not in metrics and "cost_usd" not in entry.metrics
-    assert (metrics["cost_saved_usd"], metrics["requests_live"]) == (0.041, 1124)
+    assert "cost/usd" not in metrics and "cost/usd" not in entry.metrics
+    assert (metrics["cost/saved_usd"], metrics["cost/requests_live"]) == (0.041, 1124)
 
 
 def test_without_models_there_is_nothing_of_them(tmp_path: Path) -> None:
@@ -223,13 +242,16 @@ def test_who_answered_and_judged_is_no_property_of_the_data(tmp_path: Path) -> N
     assert asked.source.keys() == {"corpus", "queries"}
 
 
-def test_hidden_files_locks_and_leftovers_are_not_files_of_a_run(tmp_path: Path) -> None:
+def test_every_file_of_a_run_is_kept_but_locks_caches_and_states(tmp_path: Path) -> None:
     folder = write_run(tmp_path)
-    for name in (".outcome.json", "x.lock", "errors.writing", "multirun.yaml", "compare.md"):
-        (folder / name).touch()
     (folder / ".hydra").mkdir()
-    names = [path.name for path in run_entry(folder).files]
-    assert names == ["compare.md", "errors.jsonl", "per_item.jsonl", "run.json", "summary.json"]
+    local = (".outcome.json", ".progress.json", ".state.json", ".cases.index", ".lock", "x.lock", "errors.writing")
+    for name in (*local, "multirun.yaml", "compare.md", "calls.jsonl.zst", ".journal.json", ".hydra/config.yaml"):
+        (folder / name).touch()
+    assert [str(path.relative_to(folder)) for path in run_entry(folder).files] == [
+        ".hydra/config.yaml", ".journal.json", "calls.jsonl.zst", "compare.md", "errors.jsonl", "multirun.yaml",
+        "per_item.jsonl", "run.json", "summary.json",
+    ]  # fmt: skip
 
 
 def test_times_are_those_of_the_run(tmp_path: Path) -> None:
@@ -238,11 +260,21 @@ def test_times_are_those_of_the_run(tmp_path: Path) -> None:
     assert entry.updated_ms - entry.created_ms == 10_000
 
 
-def test_a_cell_is_named_by_what_was_swept_and_a_run_by_what_it_is(tmp_path: Path) -> None:
+def test_run_names_say_what_was_set(tmp_path: Path) -> None:
     folder = write_sweep_folder(tmp_path / "s")
     cell = run_entry(folder / "1")
     assert (cell.name, cell.tags["sweep_id"], cell.tags["sweep_role"]) == ("k=5 · demo · s", "s", "cell")
-    assert run_entry(write_run(tmp_path / "r")).name == "full_rag demo hybrid k=5"
+    assert run_entry(write_run(tmp_path / "r")).name == "k=5 · demo · 0102-030405"
+
+
+def test_a_run_name_leaves_out_recipe_data_set_and_what_is_no_property(tmp_path: Path) -> None:
+    for number, (overrides, name) in enumerate(
+        (
+            (["+experiment=full_rag", "dataset=demo", "tracking=none", "out='x'"], "baseline · demo · 0102-030405"),
+            (["retriever=keyword", "compare='a=b.json'"], "retriever=keyword · demo · 0102-030405"),
+        )
+    ):
+        assert run_entry(write_run(tmp_path / str(number), {"overrides": overrides})).name == name
 
 
 def test_cells_of_two_sweeps_and_of_two_data_sets_have_names_of_their_own(tmp_path: Path) -> None:
@@ -288,7 +320,7 @@ def test_the_summary_of_a_sweep(tmp_path: Path) -> None:
         "cells": "completed 3",
         "baselines": "generator=extractive, judge=lexical",
     }
-    assert (entry.params, entry.metrics, entry.dataset) == ({}, {}, None)
+    assert (entry.params, entry.metrics, entry.dataset) == ({"k": "3,5,10"}, {}, None)  # its runs share no case
     assert "| 2 | 10 | completed |" in entry.description
     assert "] (" in (folder / "summary.md").read_text(encoding="utf-8")
     assert "] (" not in entry.description and r"] \(" in entry.description  # no link for the UI
@@ -296,6 +328,21 @@ def test_the_summary_of_a_sweep(tmp_path: Path) -> None:
         "cells.csv", "report.html", "summary.json", "summary.md", "sweep.json",
     ]  # fmt: skip
     assert [path.name for path in draw(folder, tmp_path)] == ["metrics_against_k.png"]
+
+
+def test_the_summary_of_a_sweep_holds_its_best_run(tmp_path: Path) -> None:
+    folder = write_sweep_folder(tmp_path / "s", (3, 5, 10))
+    report.write_sweep(folder)
+    summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+    cells = [{"folder": "0"}, {"folder": "1", "verdict": "better"}, {"folder": "2", "verdict": "better"}]
+    compared = {"name": "recall_at_k", "best": "2", "within_noise_of_best": ["1", "2"], "cells": cells}
+    summary["comparison"] = {"metrics": [compared, {"name": "mrr", "best": "0", "cells": cells}]}
+    (folder / "summary.json").write_text(json.dumps(summary), encoding="utf-8")
+    entry = sweep_entry(folder)
+    assert (entry.step, entry.metrics["recall_at_k"]) == (10, summary["cells"][2]["metrics"]["recall_at_k"]["value"])
+    assert {name: entry.tags[name] for name in ("best", "best_by", "verdict", "tied_with_best")} == {
+        "best": "k=10", "best_by": "recall_at_k", "verdict": "better", "tied_with_best": "k=5",
+    }  # fmt: skip
 
 
 def test_a_folder_of_something_else(tmp_path: Path) -> None:

@@ -1,6 +1,8 @@
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from runner.domains.memory import report
 from runner.report.case import facts_of
 from runner.words.wording import LANGUAGES
@@ -109,3 +111,16 @@ def test_both_languages_have_the_same_words() -> None:
         for say in (EN, KO)
     ]
     assert keys[0] == keys[1]
+
+
+@pytest.mark.parametrize(
+    ("chosen", "tokens", "warns"), [("http", 0.0, True), ("http", 5.0, False), ("none", 0.0, False)]
+)
+def test_a_memory_that_was_empty_for_all_probes_is_a_warning(
+    tmp_path: Path, chosen: str, tokens: float, warns: bool
+) -> None:
+    empty = {"sections": {"retrieved": {"tokens": tokens, "budget": 500, "cut": 0}}}
+    summary = {"memory": MEMORY | empty, "cases": {"total": 130, "ok": 127}}
+    document = document_of(tmp_path / "r", summary, run={"choices": {"memory": chosen}})
+    text = as_markdown(report.sections(document))
+    assert ("The memory was empty for all 127 probes: these are results without a memory." in text) is warns

@@ -8,8 +8,8 @@ from plugins.memory.store.local import LocalStore
 from plugins.memory.summariser.extractive import ExtractiveSummariser
 from plugins.memory.window import WindowMemory
 from runner.domains.memory.records import ChatTurn, MemoryContent, Probe, SessionKey
-from runner.domains.memory.replay import Replay
-from runner.errors import StopRunError
+from runner.domains.memory.replay import BEGINNINGS, Replay
+from runner.errors import EvaluationError, StopRunError, UncertainWriteError
 from runner.llm.ledger import Cost
 from runner.llm.messages import Usage
 from runner.llm.metering import metering, note
@@ -175,3 +175,64 @@ async def test_what_is_wrong_with_a_memory_is_raised_for_the_probe() -> None:
     async with memory.open():
         with pytest.raises(ValueError, match="no room"):
             await Replay(memory, LETTERS, asked(1)).at(*asked(1))
+
+
+class Losing(Logged):
+    """Says of the turns at `places` (counted over all sessions) that they may be stored; every second one is."""
+
+    def __init__(self, *places: int, can_begin_anew: bool = True, error: type[BaseException] | None = None) -> None:
+        super().__init__()
+        self.places, self.can_begin_anew, self.error = places, can_begin_anew, error
+
+    async def append(self, key: SessionKey, turn: ChatTurn, language: str | None = None) -> None:
+        place = len(self.said)
+        if place in self.places and place % 2:
+            self.said.append(turn.user)
+            self.keys.append(key)
+        else:
+            await super().append(key, turn, language)
+        if place in self.places:
+            error = UncertainWriteError("lost")
+            error.can_begin_anew = self.can_begin_anew
+            raise self.error() if self.error else error
+
+
+@pytest.mark.parametrize("place", [2, 3])
+async def test_a_conversation_whose_turn_may_be_stored_starts_over(place: int) -> None:
+    memory, probes = Losing(place), asked(3, 5)
+    replay = Replay(memory, LETTERS, probes)
+    async with memory.open():
+        moments = [await replay.at(probe) for probe in probes]
+        assert [shown(moment) for moment in moments] == [list("abc"), list("abcde")]
+        assert len(set(memory.keys)) == 2 and await memory.sessions_kept() == 0
+
+
+async def test_a_turn_that_was_cut_short_is_not_said_again_in_its_session() -> None:
+    memory, probes = Losing(2, error=asyncio.CancelledError), asked(3, 3)
+    replay = Replay(memory, LETTERS, probes)
+    async with memory.open():
+        with pytest.raises(asyncio.CancelledError):
+            await replay.at(probes[0])
+        assert shown(await replay.at(probes[1])) == list("abc")
+
+
+async def test_a_turn_that_was_refused_leaves_the_session_as_it_was() -> None:
+    memory, probes = Losing(3, error=EvaluationError), asked(3, 5)
+    replay = Replay(memory, LETTERS, probes)
+    async with memory.open():
+        await replay.at(probes[0])
+        with pytest.raises(EvaluationError):
+            await replay.at(probes[1])
+        assert shown(await replay.at(probes[1])) == list("abcde") and len(set(memory.keys)) == 1
+
+
+@pytest.mark.parametrize(("can_begin_anew", "n_sessions"), [(True, BEGINNINGS), (False, 1)])
+async def test_probes_of_a_conversation_that_cannot_be_written_fail(can_begin_anew: bool, n_sessions: int) -> None:
+    """Not asked of a memory that may hold a turn twice."""
+    memory, probes = Losing(*range(100), can_begin_anew=can_begin_anew), asked(1, 1)
+    replay = Replay(memory, LETTERS, probes)
+    async with memory.open():
+        for probe in probes:
+            with pytest.raises(UncertainWriteError, match="lost"):
+                await replay.at(probe)
+        assert len(set(memory.keys)) == n_sessions

@@ -128,6 +128,7 @@ def test_files_that_pydantic_ai_wrote(name: str) -> None:
     ]
 
 
+@pytest.mark.usefixtures("empty_folder")
 def test_the_command_reads_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "traces.jsonl"
     assert main(["traces", str(EXPORTS / "otel_messages.json"), str(out)]) == 0
