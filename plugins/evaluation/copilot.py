@@ -399,9 +399,8 @@ class Copilot:
             "lost_at": None if decision.right is None else self._lost_at(case, output, values, decision.right),
             "pattern": diagnosis.pattern(faithfulness, relevancy, self.high),
             "cross": diagnosis.cross(values.get("recall_at_k"), faithfulness, relevancy, self.high),
+            "answer": "refused" if output.answer.refused else None,
         }
-        if output.answer.refused and not case.probe.answerable:  # a right refusal is no failure of generation
-            labels = {name: labels[name] for name in (right.LABEL, "lost_at")}
         return {name: label for name, label in labels.items() if label is not None}
 
     def _lost_at(

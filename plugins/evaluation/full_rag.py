@@ -419,8 +419,6 @@ class FullRag:
         values = {right.NAME: decision.value, **values}
         failed = (*failed, right.NAME) if decision.by == "not_judged" else failed
         labels = {**retrieval.labels, **self._labels(case, output, scored, decision)}
-        if output.answer.refused and not case.answerable:  # a right refusal is no failure of generation
-            labels = {name: label for name, label in labels.items() if name not in ("pattern", "cross")}
         own = Scores(values, unscored=failed, weights=retrieval.weights, labels=labels)
         return self.chosen_metrics.merge_scores(
             own, case, output, judgements, self.chosen_metrics.judge_fields(self._rubric_fields(case, output))

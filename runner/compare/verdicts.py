@@ -8,7 +8,7 @@ too_few         fewer than ten pairs of cases
 undecided       fewer than half of the cases of a run are decided
 not_judged      the runs can be compared, but none of their metrics declares a direction
 
-The verdict on two runs follows the first of their main metrics: Answered Right if the evaluation has answers, recall if
+The verdict on two runs follows the first of their main metrics: Correct if the evaluation has answers, recall if
 it only retrieves. A change is better only if that metric is better, or if it is not worse by more than the margin while
 another main metric is better. If that metric is worse, the change is worse, whatever else improved.
 

@@ -34,7 +34,7 @@ from runner.report.findings import (
     questions_at,
 )
 from runner.report.metric import of_groups
-from runner.report.metrics import rows_of
+from runner.report.metrics import refused_line, rows_of
 from runner.report.page import FILE
 from runner.report.panels import cost, data_problems, ending_rows, head, notes, title, warning_first
 from runner.report.right import first_line, how_decided, needs_model, undecided_line
@@ -91,6 +91,7 @@ def _scores(document: Document) -> Section | None:
         Note(say("brief.more_metrics", n=left) if left else "", "quiet", TERMINAL),
         Note(undecided_line(document.summary, say), "strong", TERMINAL),
         Note(how_decided(document), "quiet", TERMINAL),
+        Note(refused_line(document), "quiet", TERMINAL),
         media=TERMINAL,
     )
 
@@ -133,7 +134,7 @@ def brief_sweep(folder: Path, sweep: Sweep | None = None, *, bold: bool | None =
     blocks: list[Block] = [runs(few, folder, errors=False, mark=mark)]
     if len(few.cells) < len(sweep.cells):
         blocks.append(Note(_shown_line(few, sweep), "quiet", TERMINAL))
-    blocks.append(Note(_undecided(few), media=TERMINAL))
+    blocks += [Note(line, media=TERMINAL)] if (line := _undecided(few)) else []
     if (found := search(sweep)) is not None:
         blocks.append(replace(found, untitled=TERMINAL, media=TERMINAL))
     elif (sweep.comparison or {}).get("n_common") != 1:  # of one case, the values say all

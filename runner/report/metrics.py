@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from runner.metrics.judged import ANSWER_MEANS
 from runner.metrics.metric import GROUPS
 from runner.report import metric
 from runner.report.blocks import FIGURE, TERMINAL, Block, Cell, Chart, Note, Section, Table, section
@@ -22,7 +23,9 @@ def metrics(document: Document) -> Section:
     say = document.say
     names = metric.of_groups(document.metrics, say, *GROUPS)
     values = metric.values(document.metrics, names)
-    blocks = [_table(document, values), *_notes(values, say)] if values else [Note(say("metrics.none"))]
+    notes = list(_notes(values, say))
+    notes += [Note(line, "quiet")] if (line := refused_line(document)) else []
+    blocks = [_table(document, values), *notes] if values else [Note(say("metrics.none"))]
     return Section("metrics", say("head.metrics"), [*blocks, *_depth(document)])
 
 
@@ -75,6 +78,13 @@ def _notes(values: Sequence[Value], say: Wording) -> Iterator[Note]:
         yield Note(note, "quiet")
     if any(value.partly_scored for value in values):
         yield Note(say("metrics.unscored" if _has_counted_failures(values) else "metrics.excluded"), "quiet")
+
+
+def refused_line(document: Document) -> str:
+    """How many answers refuse, to which judgements of an answer do not apply; empty where none does."""
+    n_refused = (document.counts.get("answer") or {}).get("refused", 0)
+    names = [label(name, None, document.say) for name in ANSWER_MEANS if metric.applies(document.metrics.get(name))]
+    return document.say("metrics.refused", n=f"{n_refused:,}", metrics=", ".join(names)) if n_refused and names else ""
 
 
 def results(document: Document) -> Table | Note:

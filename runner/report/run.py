@@ -71,7 +71,8 @@ def command(document: Document) -> str:
 def notes(document: Document) -> Iterator[Note]:
     """The notes that a reader needs before the numbers."""
     say, status, cases = document.say, document.run.get("status"), document.cases
-    yield Note(first_line(document.summary, say), "alarm")
+    if line := first_line(document.summary, say):
+        yield Note(line, "alarm")
     is_measured = document.summary.get("measured")
     if document.run.get("reference"):
         yield Note(say(f"reference.{document.run['reference']}"), "alarm")

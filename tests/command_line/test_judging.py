@@ -191,7 +191,7 @@ def test_answers_are_made_once_for_all_judges(
     assert found["timing"]["pareto"] is None
     assert [entry["name"] for entry in found["metrics"] if not entry["same"]] == []
     assert "Judges side by side" in shown and "python -m runner calibrate LABELS.jsonl judge=openai" in shown
-    assert "no main metric" not in shown and "Answered Right, because" not in shown
+    assert "no main metric" not in shown and "Correct, because" not in shown
     if "large" in judges:
         rubrics = {rubric["name"]: rubric for rubric in found["judges"][0]["rubrics"]}
         assert rubrics["faithfulness"]["means"]["1"] == 1.0

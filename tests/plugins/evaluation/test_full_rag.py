@@ -153,7 +153,7 @@ def test_a_right_refusal_is_no_failure_of_generation(tmp_path: Path) -> None:
     judge = Judges(faithfulness=0.5, answer_relevancy=0.0)
     case = query(answerable=False, relevance={})
     found, _, _ = row(tmp_path, case, answer=Answer("None.", refused=True), judge=judge)
-    assert set(found.labels) == {"answerability", "retrieval_gate", "right_by", "lost_at"}
+    assert set(found.labels) == {"answerability", "retrieval_gate", "right_by", "lost_at", "answer"}
     assert found.metrics["right"] == 1.0
 
 
