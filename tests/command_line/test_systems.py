@@ -55,7 +55,7 @@ def test_a_service_is_evaluated_by_what_it_says(
     assert {name: found[name]["value"] for name in ("right", "recall_at_k", "mrr")} == dict.fromkeys(
         ("right", "recall_at_k", "mrr"), 1.0
     )
-    assert found["mean_faithfulness"]["n_scored"] == 8
+    assert found["mean_faithfulness"]["n_scored"] == 6  # the two refusals claim nothing
     row = rows("o")["q1"]
     assert row["output"]["contexts"][0]["id"] == "moon" and row["timings"].keys() == {"system"}
     usage = summary("o")["timing"]["usage"]["system"][f"{service.url}/ask"]["live"]
@@ -224,7 +224,7 @@ def test_documents_that_cannot_be_told_are_not_judged(service: RagService, words
     assert main([*words, *http(service), "out=o"]) == 0
     found = summary("o")
     assert (found["metrics"].get("recall_at_k") or {"n": 0})["n"] == 0
-    assert found["metrics"]["mean_faithfulness"]["n"] == 8
+    assert found["metrics"]["mean_faithfulness"]["n"] == 6
     assert "(such as point-7). Retrieval is not judged there." in Path("o/summary.md").read_text("utf-8")
 
 

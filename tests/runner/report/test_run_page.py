@@ -66,7 +66,7 @@ def test_grades_say_that_precision_has_none_only_where_it_stands(tmp_path: Path)
     shown = section(page(folder), "metrics")
     assert "below that needs work." in shown.text and "Precision@k" not in shown.text
     (_, _, cells) = shown.one("table").rows()
-    assert cells[0] == "Unanswerable Precision"
+    assert cells[0] == "Unanswerable Recall"
     assert cells[-1] == metric.meaning("unanswerable_precision", LANGUAGES["en"]) != ""
 
 
