@@ -409,12 +409,14 @@ class Answer:
 
 
 KEPT_VOTES = "kept_votes"
+CLAMPED = "clamped"
 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
     """The judgement of a judge. `score` is 0..1, or None when the judge failed (`error` says why). `details` is JSON:
-    claims with their verdicts, matched evidence and the like. Where some of several votes failed, KEPT_VOTES in it
+    claims with their verdicts, matched evidence and the like. CLAMPED in it holds scores that were outside of their
+    range, by their place. Where some of several votes failed, KEPT_VOTES in it
     holds the others in full, so that the same command repeats only the failed ones."""
 
     score: float | None

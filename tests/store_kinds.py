@@ -66,13 +66,15 @@ def corpus(count: int = 120) -> Corpus:
     return replace(plain, documents=documents)
 
 
-def indexed(root: Path, store: object, cloud: Cloud | None = None, **options: Any) -> tuple[Any, Mapping[str, Any]]:
+def indexed(
+    root: Path, store: object, cloud: Cloud | None = None, *, cold: bool = False, **options: Any
+) -> tuple[Any, Mapping[str, Any]]:
     """A retriever over the cloud with this store, and what it says of its index."""
     cloud = cloud or Cloud()
     retriever = SemanticRetriever(embedder=cloud, store=store, **options)  # type: ignore[arg-type]
-    cold = workspace(root, retriever, cloud)
-    cold.identities = {id(cloud): "cloud", id(retriever): f"retriever {type(store).__name__}"}
-    return retriever, retriever.index(corpus(len(cloud.vectors)), cold)
+    place = workspace(root, retriever, cloud, cold=cold)
+    place.identities = {id(cloud): "cloud", id(retriever): f"retriever {type(store).__name__}"}
+    return retriever, retriever.index(corpus(len(cloud.vectors)), place)
 
 
 def rankings(retriever: Any, depth: int = 15) -> list[Ranking]:

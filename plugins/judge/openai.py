@@ -6,7 +6,7 @@ import math
 import statistics
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Annotated, Any, Literal, Unpack
 
 from pydantic import Field
@@ -21,11 +21,14 @@ from runner.llm.models import Models
 from runner.llm.rubrics import Rubric, rubrics
 from runner.llm.sampling import Sampling, SamplingSettings
 from runner.llm.votes import combine_judgements, gather_judgements, kept_votes
-from runner.records import Judgement
+from runner.records import CLAMPED, Judgement
 from runner.system.shared import are_several, digest_of
 from runner.text.claims import claims
 from runner.text.language import Language
 from runner.text.refusals import says_unknown
+
+Clamped = dict[str, float]  # scores outside of their range, by their place in the reply
+Read = Callable[[Mapping[str, Any], Clamped | None], Judgement]  # None: a score outside raises
 
 NO_CLAIM = 0.5  # what claims nothing can be neither confirmed nor refuted
 VERDICTS_A_REPLY = 8  # for which max_tokens is meant
@@ -36,8 +39,9 @@ _NO_CHUNK: Mapping[Language, str] = {"en": "Nothing was retrieved.", "ko": "ê²€ì
 
 
 class OpenaiJudge:
-    """`mode: score` asks for a score 0..1 with its reason; one that is out of range by more than 5 % of it, or no
-    finite number, is asked for again, and then a failure.
+    """`mode: score` asks for a score 0..1 with its reason. One that is out of range is asked for once more, and then
+    clamped and counted, or a failure with `out_of_range: fail`; what is no finite number is asked for again, and then a
+    failure.
 
     `mode: claims` has a verdict on each claim, and code counts them:
 
@@ -66,6 +70,7 @@ class OpenaiJudge:
         mode: Literal["score", "claims"] = "score",
         repeats: Annotated[int, Field(ge=1, le=20)] = 1,
         on_failure: Literal["zero", "exclude"] = "zero",
+        out_of_range: Literal["clamp", "fail"] = "clamp",
         health: bool = True,
         rubrics: dict[str, str | None] | None = None,
         **sampling: Unpack[SamplingSettings],
@@ -73,7 +78,7 @@ class OpenaiJudge:
         self._model = models.model(model, "judge")
         self.mode, self.repeats = mode, repeats
         self.sampling = Sampling(**sampling)
-        self.on_failure, self.health = on_failure, health
+        self.on_failure, self.out_of_range, self.health = on_failure, out_of_range, health
         self._learned: Mapping[str, Criteria] = {}
         self._replaced = {name: path for name, path in (rubrics or {}).items() if path is not None}
 
@@ -111,7 +116,7 @@ class OpenaiJudge:
     def _identity(self) -> str:
         """All that a judgement depends on, but for the model, its server and what it is shown."""
         digests = [(name, rubric.digest) for name, rubric in self.rubrics.items()]
-        return repr((self.mode, self.repeats, self.sampling, digests))
+        return repr((self.mode, self.repeats, self.sampling, self.out_of_range, digests))
 
     async def _ask_rubric(self, rubric: str, fields: Mapping[str, Any], earlier: Mapping[str, Judgement]) -> Judgement:
         if rubric in self._learned:
@@ -141,7 +146,11 @@ class OpenaiJudge:
         if not parts:
             return criteria.missing_judgement(fields)
         request = self.sampling.request(criteria.messages(fields), criteria.reply_schema)
-        return await self._vote(request, lambda reply: criteria.read(reply, fields), fields, earlier, len(parts))
+
+        def read(reply: Mapping[str, Any], clamped: Clamped | None) -> Judgement:
+            return criteria.read(reply, fields, clamped)
+
+        return await self._vote(request, read, fields, earlier, len(parts))
 
     async def _judge_memory(
         self, rubric: Rubric, fields: Mapping[str, Any], language: Language, earlier: Mapping[str, Judgement]
@@ -149,7 +158,11 @@ class OpenaiJudge:
         if graded.is_empty(str(fields.get("memory") or ""), str(fields.get("entities") or "")):
             return graded.judge_empty(language, graded.weights_of(fields))
         weights = graded.weights_of(fields)
-        return await self._ask(rubric, "graded", fields, lambda reply: graded.read(reply, language, weights), earlier)
+
+        def read(reply: Mapping[str, Any], clamped: Clamped | None) -> Judgement:
+            return graded.read(reply, language, weights, clamped)
+
+        return await self._ask(rubric, "graded", fields, read, earlier)
 
     async def _faithfulness(
         self, rubric: Rubric, fields: Mapping[str, Any], language: Language, earlier: Mapping[str, Judgement]
@@ -161,7 +174,7 @@ class OpenaiJudge:
         if not n_chunks:
             return verdicts.faithfulness(verdicts.not_found(answer_claims), language)
 
-        def read(reply: Mapping[str, Any]) -> Judgement:
+        def read(reply: Mapping[str, Any], _clamped: Clamped | None) -> Judgement:
             return verdicts.faithfulness(verdicts.on_claims(reply.get("verdicts"), answer_claims, n_chunks), language)
 
         return await self._ask(rubric, "claims", {**fields, "claims": answer_claims}, read, earlier, len(answer_claims))
@@ -174,7 +187,7 @@ class OpenaiJudge:
             return Judgement(0.0, _CLAIMLESS[language], details={"claims": []})
         of_references = [claim for reference in reference_claims for claim in reference]
 
-        def read(reply: Mapping[str, Any]) -> Judgement:
+        def read(reply: Mapping[str, Any], _clamped: Clamped | None) -> Judgement:
             place = "reference_verdicts"
             ours = verdicts.on_claims(reply.get("verdicts"), answer_claims, None)
             theirs = verdicts.on_claims(reply.get(place), of_references, None, place)
@@ -190,7 +203,7 @@ class OpenaiJudge:
         if not n_chunks:
             return Judgement(0.0, _NO_CHUNK[language], details={"chunks": []})
 
-        def read(reply: Mapping[str, Any]) -> Judgement:
+        def read(reply: Mapping[str, Any], _clamped: Clamped | None) -> Judgement:
             return verdicts.context_precision(verdicts.on_chunks(reply.get("verdicts"), n_chunks), language)
 
         return await self._ask(rubric, "chunks", fields, read, earlier, n_chunks)
@@ -207,7 +220,7 @@ class OpenaiJudge:
         if not n_chunks:
             return verdicts.context_recall(verdicts.not_found(reference_claims), sizes, language)
 
-        def read(reply: Mapping[str, Any]) -> Judgement:
+        def read(reply: Mapping[str, Any], _clamped: Clamped | None) -> Judgement:
             return verdicts.context_recall(
                 verdicts.on_claims(reply.get("verdicts"), reference_claims, n_chunks), sizes, language
             )
@@ -221,7 +234,7 @@ class OpenaiJudge:
         rubric: Rubric,
         mode: str,
         fields: Mapping[str, Any],
-        read: Callable[[Mapping[str, Any]], Judgement],
+        read: Read,
         earlier: Mapping[str, Judgement],
         n_verdicts: int = 1,
     ) -> Judgement:
@@ -231,7 +244,7 @@ class OpenaiJudge:
     async def _vote(
         self,
         request: ChatRequest,
-        read: Callable[[Mapping[str, Any]], Judgement],
+        read: Read,
         fields: Mapping[str, Any],
         earlier: Mapping[str, Judgement],
         n_verdicts: int,
@@ -240,8 +253,12 @@ class OpenaiJudge:
         first = request if n_replies == 1 else replace(request, max_tokens=request.max_tokens * n_replies)
         requests = {str(repeat + 1): self._repeat_request(first, repeat) for repeat in range(self.repeats)}
         missing = {label: own_request for label, own_request in requests.items() if label not in earlier}
+        clamping = None if self.out_of_range == "fail" else partial(_clamp, read)
         came = await gather_judgements(
-            {label: self._model.ask_for_json(own_request, read) for label, own_request in missing.items()}
+            {
+                label: self._model.ask_for_json(own_request, lambda reply: read(reply, None), clamping)
+                for label, own_request in missing.items()
+            }
         )
         votes = {label: came[label] if label in came else earlier[label] for label in requests}
         if self.repeats == 1:
@@ -265,5 +282,12 @@ def _claims_of(fields: Mapping[str, Any]) -> list[str]:
 # --- reading replies; a ValueError says why a reply cannot be used ------------------------------------
 
 
-def _read_score(reply: Mapping[str, Any]) -> Judgement:
-    return Judgement(score_in(0.0, 1.0, reply.get("score"), "score"), str(reply.get("reasoning") or ""))
+def _clamp(read: Read, reply: Mapping[str, Any]) -> Judgement:
+    """The judgement with what is outside of its range set to the nearest end, and named in its details."""
+    clamped: Clamped = {}
+    judgement = read(reply, clamped)
+    return replace(judgement, details={**judgement.details, CLAMPED: clamped})
+
+
+def _read_score(reply: Mapping[str, Any], clamped: Clamped | None) -> Judgement:
+    return Judgement(score_in(0.0, 1.0, reply.get("score"), "score", clamped), str(reply.get("reasoning") or ""))

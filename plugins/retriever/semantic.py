@@ -21,7 +21,17 @@ from runner.records import Chunk, Corpus, Query, Ranking
 from runner.retrieval import faiss_index
 from runner.retrieval.faiss_index import FACTS, FaissIndex
 from runner.retrieval.filters import Filter, facets_of_chunks, passing_mask, where_of
-from runner.retrieval.stores import Collection, Hits, IndexSettings, Kind, Points, Store, StoreIndex, collection_name
+from runner.retrieval.stores import (
+    Collection,
+    Hits,
+    IndexSettings,
+    Kind,
+    Points,
+    Store,
+    StoreIndex,
+    checked_points,
+    collection_name,
+)
 from runner.system.metadata import version_of
 from runner.system.threads import compute, finish
 from runner.text.ordering import best, byte_ranks
@@ -29,6 +39,7 @@ from runner.text.passages import passages
 
 T = TypeVar("T")
 MARGIN = 32  # more candidates than asked for, to see where a tie at the end of a ranking ends
+SAMPLE = "sample.npy"  # vectors of the points that are read back
 BLOCK = 1 << 16  # texts that are embedded at a time
 ROUNDING = 1e-5  # float32 inner products of unit vectors differ by less between the kernels of FAISS
 
@@ -239,7 +250,8 @@ class SemanticRetriever:
     def _in_store(
         self, store: Store, corpus: Corpus, texts: Sequence[str], workspace: Workspace
     ) -> tuple[Path, StoreIndex]:
-        """The same of a collection. It is filled once; points that it has lost since are sent again."""
+        """The same of a collection. It is filled once; points that it has lost since are sent again, and some are read
+        back each time, to notice that somebody has changed it."""
         content = {
             "corpus": corpus.fingerprint,
             "embedder": [workspace.identity(self.embedder), attribute_of(self.embedder, "provenance")],
@@ -257,14 +269,16 @@ class SemanticRetriever:
             index = open_index(vectors.shape[1])
             try:
                 index.fill(_points(corpus, vectors), anew=workspace.cold)
+                np.save(path / SAMPLE, vectors[checked_points(len(ids))])
                 (path / FACTS).write_text(json.dumps(index.facts(vectors)), encoding="utf-8")
             finally:
                 index.close()
 
-        folder = workspace.folder("collections", {**content, "place": store.transfer.place}, build)
+        folder = workspace.folder("collections", {**content, "place": store.transfer.place, "sample": SAMPLE}, build)
         index = open_index(int(json.loads((folder / FACTS).read_text(encoding="utf-8"))["dim"]))
         if not index.is_whole():
             index.fill(_points(corpus, self._embed_texts(texts, workspace)))
+        index.check(np.load(folder / SAMPLE), ChunkTexts(corpus.chunks))
         return folder, index
 
     def _embed_texts(self, texts: Sequence[str], workspace: Workspace) -> NDArray[np.float32]:

@@ -138,5 +138,6 @@ class StoreKeywordRetriever:
         folder = workspace.folder("collections", {**content, "place": self.store.transfer.place}, build)
         if not index.is_whole():
             index.fill(points)
+        index.check(None, texts)
         facts: dict[str, Any] = json.loads((folder / FACTS).read_text(encoding="utf-8"))
         return facts

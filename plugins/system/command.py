@@ -14,13 +14,14 @@ from typing import Any, ClassVar, Unpack
 
 import orjson
 
-from runner.errors import EvaluationError, InputError, Problem
+from runner.errors import EvaluationError, InputError, Problem, StopRunError
 from runner.llm.endpoint import EndpointReply
 from runner.llm.models import Models
 from runner.llm.service import INCIDENTAL, Calls, ReplyForm, SystemSettings, values_of
 from runner.llm.toll import Toll
 from runner.records import Query, SystemReply
-from runner.system.redaction import redact, redacted_bytes
+from runner.system.program_files import program_files
+from runner.system.redaction import command_secrets, is_secret, redact, redacted_bytes
 from runner.words.wording import wording
 
 LONGEST_LINE = 32 * 2**20  # bytes
@@ -32,7 +33,8 @@ LEAVE_S = 2.0  # that a process has to end by itself once its input is closed
 class CommandSystem:
     """`command`: a text as a shell splits it, or a list of words; no shell reads it. The process is started with the
     first question, gets one line `{"question": …, "history": …, "id": …}` at a time, and answers each with one line
-    that is read like the reply of a service. A process that ended is started again with the next question."""
+    that is read like the reply of a service. A process that ended is started again with the next question, and the run
+    ends where its files are others than before: no row mixes two programs."""
 
     incidental: ClassVar[tuple[str, ...]] = INCIDENTAL
 
@@ -46,15 +48,23 @@ class CommandSystem:
         self._service = models.service(
             shlex.join(self.words), is_shared=settings.get("cache", False), language=language
         )
+        self._files = program_files(self.words)
         self._calls = Calls(shlex.join(self.words), {**settings, "max_concurrency": 1})
         self._process: asyncio.subprocess.Process | None = None
         self._stderr: deque[str] = deque(maxlen=LAST_LINES)
         self._listening: asyncio.Task[None] | None = None
 
+    @property
+    def provenance(self) -> Mapping[str, Any]:
+        """The files that the command names, and the Python modules beside them."""
+        return {"files": self._files}
+
     def preflight(self) -> list[Problem]:
         problems = [*self._form.problems()]
         if not self.words:
             return [*problems, Problem("system.command", self._say("setting.command"))]
+        short = [name for name, value in command_secrets(self.words) if not is_secret(value)]
+        problems += [Problem("system.command", self._say("setting.command_key", name=name)) for name in short]
         if shutil.which(self.words[0]) is None:
             problems.append(Problem("system.command", self._say("setting.no_command", name=self.words[0])))
         return problems
@@ -79,7 +89,9 @@ class CommandSystem:
                 limit = f"{self._calls.timeout_s * 1000:,.0f} ms"
                 raise self._wrong("process.no_line", setting="system.timeout_ms", limit=limit) from None
 
-        return await self._service.ask({"command": self.words, "values": values}, send, self._form, repeat)
+        return await self._service.ask(
+            {"command": self.words, "files": self._files, "values": values}, send, self._form, repeat
+        )
 
     # --- the process ------------------------------------------------------------------------------
 
@@ -122,6 +134,8 @@ class CommandSystem:
         if self._process is not None and self._process.returncode is None:
             return self._process
         await self._end(0)
+        if program_files(self.words) != self._files:
+            raise StopRunError(f"system.command: {self._say('process.changed')}")
         pipe = asyncio.subprocess.PIPE
         try:
             process = await asyncio.create_subprocess_exec(

@@ -174,13 +174,17 @@ class Criteria:
             return _object(reasoning={"type": "string"}, choice={"type": "string", "enum": [*self.choices]})
         return _object(reasoning={"type": "string"}, score={"type": "number"})
 
-    def read(self, reply: Mapping[str, Any], fields: Mapping[str, Any]) -> Judgement:
-        """Raises ValueError for a reply that is no judgement by these criteria."""
+    def read(
+        self, reply: Mapping[str, Any], fields: Mapping[str, Any], clamped: dict[str, float] | None = None
+    ) -> Judgement:
+        """The judgement in a reply; `clamped` takes a score outside of its range. Raises ValueError for a reply that is
+        no judgement by these criteria."""
         if self.mode == "claims":
             return self._count(reply.get("verdicts"), fields)
         reasoning = str(reply.get("reasoning") or "")
         if self.mode == "score":
-            return Judgement(self.share(score_in(self.low, self.high, reply.get("score"), "score")), reasoning)
+            score = score_in(self.low, self.high, reply.get("score"), "score", clamped)
+            return Judgement(self.share(score), reasoning)
         known = {name.casefold(): name for name in self.choices}
         choice = known.get(str(reply.get("choice") or "").strip().casefold())
         if choice is None:

@@ -81,14 +81,19 @@ def make_judgement(
     return Judgement(total / 100, summary if is_empty else f"{summary} ({reasons})", details=details)
 
 
-def read(reply: Mapping[str, Any], language: Language, weights: Mapping[str, float] = WEIGHTS) -> Judgement:
-    """Read the judgement in a model's reply; an overall score in it is ignored. Raises ValueError for an invalid
-    score."""
+def read(
+    reply: Mapping[str, Any],
+    language: Language,
+    weights: Mapping[str, float] = WEIGHTS,
+    clamped: dict[str, float] | None = None,
+) -> Judgement:
+    """Read the judgement in a model's reply; an overall score in it is ignored. `clamped` takes scores outside of their
+    range. Raises ValueError for an invalid score."""
     scores = reply.get("scores")
     if not isinstance(scores, Mapping):
         raise ValueError(f"scores: expected an object, got {scores!r}")
     return make_judgement(
-        {name: _entry(name, scores.get(name)) for name in CRITERIA},
+        {name: _entry(name, scores.get(name), clamped) for name in CRITERIA},
         _text(reply.get("summary")),
         language,
         helpful=_texts(reply.get("helpful_info")),
@@ -115,11 +120,11 @@ def _merge_entries(entries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return {**entries[0], "score": score, **({"types": list(types)} if "types" in entries[0] else {})}
 
 
-def _entry(name: str, entry: Any) -> dict[str, Any]:
+def _entry(name: str, entry: Any, clamped: dict[str, float] | None) -> dict[str, Any]:
     place = f"scores.{name}"
     if not isinstance(entry, Mapping):
         raise ValueError(f"{place}: expected an object, got {entry!r}")
-    score = score_in(0.0, MAX, entry.get("score"), f"{place}.score")
+    score = score_in(0.0, MAX, entry.get("score"), f"{place}.score", clamped)
     return {"score": score, "reason": _text(entry.get("reason")), "types": entry.get("types")}
 
 

@@ -46,20 +46,39 @@ def _replace_surrogates(value: Any) -> Any:
     return [_replace_surrogates(inner) for inner in value] if isinstance(value, list) else value
 
 
-SLACK = 0.05  # share of the range; a score that is outside by less is set to the end of the range
+ROUNDING = 1e-9  # a score that is outside of its range by no more is at its end
 
 
-def score_in(low: float, high: float, value: Any, place: str) -> float:
-    """A score in a model's reply: a number, or a number as text. Raises ValueError for anything else, and for a number
-    further outside of its range than SLACK, which was meant on another scale."""
+class OutsideRangeError(ValueError):
+    """A score that is a number, and outside of its range: it may have been meant on another scale."""
+
+
+def score_in(low: float, high: float, value: Any, place: str, clamped: dict[str, float] | None = None) -> float:
+    """A score in a model's reply: a number, or a number as text.
+
+    Args:
+        low: the lower end of its range.
+        high: the upper end.
+        value: of the reply.
+        place: its name in the reply.
+        clamped: takes the scores outside of their range, by place, which are set to its nearest end then.
+
+    Returns:
+        The score, from `low` to `high`.
+
+    Raises:
+        OutsideRangeError: it is outside, and there is no `clamped`.
+        ValueError: it is no finite number.
+    """
     score = number_of(value)
     if score is None:
         raise ValueError(f"{place}: expected a number, got {value!r}")
     if isinstance(score, float) and not math.isfinite(score):
         raise ValueError(f"{place}: expected a finite number, got {value}")
-    slack = SLACK * (high - low) + 1e-9
-    if not low - slack <= score <= high + slack:
-        raise ValueError(f"{place}: expected a number from {low:g} to {high:g}, got {_short_repr(value)}")
+    if not low - ROUNDING <= score <= high + ROUNDING:
+        if clamped is None:
+            raise OutsideRangeError(f"{place}: expected a number from {low:g} to {high:g}, got {_short_repr(value)}")
+        clamped[place] = float(score)
     return float(min(high, max(low, score)))
 
 

@@ -170,13 +170,19 @@ class Model:
         metering.note(self.role, key, self._cost(reply.usage))
         return reply
 
-    async def ask_for_json(self, request: ChatRequest, read: Callable[[Mapping[str, Any]], T]) -> T:
+    async def ask_for_json(
+        self,
+        request: ChatRequest,
+        read: Callable[[Mapping[str, Any]], T],
+        read_clamped: Callable[[Mapping[str, Any]], T] | None = None,
+    ) -> T:
         """The JSON object of the reply, as `read` converts it; `read` raises ValueError for an object that it cannot
-        use. Raises ReplyError when repeats and a repair did not help, and the errors of `chat`."""
+        use. `read_clamped` converts one with a score that is outside of its range after it was asked for again. Raises
+        ReplyError when repeats and a repair did not help, and the errors of `chat`."""
         if self.is_rehearsed:
-            return await ask_for_json(self._rehearsing_ask(), request, read)
+            return await ask_for_json(self._rehearsing_ask(), request, read, read_clamped)
         with self.series() as ask:
-            return await ask_for_json(ask, request, read)
+            return await ask_for_json(ask, request, read, read_clamped)
 
     async def embed(self, texts: Sequence[str], dimensions: int | None = None, *, prefix: str = "") -> Vectors:
         """The vectors of one request as the server sends them; the texts begin with `prefix`. Nothing is stored. Raises

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from runner.errors import EvaluationError, ReplyError, StopRunError
-from runner.llm.loose_json import integer, replace_surrogates
+from runner.llm.loose_json import OutsideRangeError, integer, replace_surrogates
 from runner.llm.messages import ChatReply, ChatRequest, Message
 from runner.text.language import detect_language
 
@@ -31,27 +31,39 @@ async def ask_for_json(
     ask: Ask,
     request: ChatRequest,
     read: Callable[[Mapping[str, Any]], T],
+    read_clamped: Callable[[Mapping[str, Any]], T] | None = None,
 ) -> T:
     """Ask for a JSON object, and return it as `read` converts it; `read` raises ValueError for an object that it cannot
     use.
 
     After such a reply, or one without an object, the identical request is sent again, up to twice, then one with the
-    reply and its fault. After the first reply that may have used all its tokens, the request is sent with twice as
-    many. A refusal is final, and so is a second truncated reply. Raises ReplyError.
+    reply and its fault. A score outside of its range (OutsideRangeError) is asked for once more, with the reply and its
+    fault; what is still outside is what `read_clamped` makes of it, if there is one. After the first reply that may
+    have used all its tokens, the request is sent with twice as many. A refusal is final, and so is a second truncated
+    reply. Raises ReplyError.
     """
     last_text, reason, max_tokens = "", "", request.max_tokens
+    outside: Mapping[str, Any] | None = None
     for attempt in range(IDENTICAL + 1):
         attempted = replace(request, attempt=attempt) if attempt != request.attempt else request
-        if attempt == IDENTICAL:
+        if attempt == IDENTICAL or outside is not None:
             attempted = replace(attempted, messages=_repair_messages(request, last_text, reason))
         reply = await _checked_reply(ask, attempted)
         if reply.used_limit and request.max_tokens == max_tokens and reply.limit is not None:
             request = replace(request, max_tokens=2 * max_tokens)
             reply = await _longer(ask, replace(attempted, max_tokens=2 * max_tokens), reply)
         try:
-            return read(_object_of(reply))
+            found = _object_of(reply)
+            return read(found)
+        except OutsideRangeError as error:
+            if read_clamped is not None and outside is not None:
+                return read_clamped(found)
+            last_text, reason = reply.text, " ".join(str(error).split())[:REASON]
+            outside = None if read_clamped is None else found
         except ValueError as error:
             last_text, reason = reply.text, " ".join(str(error).split())[:REASON]
+    if read_clamped is not None and outside is not None:
+        return read_clamped(outside)
     raise ReplyError(f"no usable answer in {IDENTICAL + 1} replies: {reason}; the last was {_excerpt(last_text)!r}")
 
 

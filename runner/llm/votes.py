@@ -10,7 +10,7 @@ from runner.errors import ComponentError, EvaluationError, InputError, StopRunEr
 from runner.llm.calls import judging_by
 from runner.llm.metering import metering, pass_on
 from runner.protocols import Completing, Judge
-from runner.records import KEPT_VOTES, Judgement
+from runner.records import CLAMPED, KEPT_VOTES, Judgement
 
 Combine = Callable[[Sequence[float]], float]
 
@@ -96,7 +96,17 @@ def combine_judgements(judgements: Mapping[str, Judgement], combine: Combine, de
     single vote, and, while a vote is missing, with the full judgements of the others."""
     scores = {label: judgement.score for label, judgement in judgements.items() if judgement.score is not None}
     failures = {label: judgement.error for label, judgement in judgements.items() if judgement.score is None}
-    all_details = {**details, "votes": dict(_votes(judgements)), **({"failures": failures} if failures else {})}
+    clamped = {
+        f"{label}.{place}": value
+        for label, judgement in judgements.items()
+        for place, value in (judgement.details.get(CLAMPED) or {}).items()
+    }
+    all_details = {
+        **details,
+        "votes": dict(_votes(judgements)),
+        **({"failures": failures} if failures else {}),
+        **({CLAMPED: clamped} if clamped else {}),
+    }
     if not scores:
         reasons = list(dict.fromkeys(str(error) for error in failures.values()))
         return Judgement(None, error="; ".join(reasons), details=all_details)

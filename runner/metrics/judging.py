@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 
 from runner.metrics import statistics
 from runner.metrics.agreement import alpha_of, alpha_terms, krippendorff_alpha, pooled_sd
+from runner.records import CLAMPED
 
 Floats = NDArray[np.float64]
+MAX_CLAMPED_CASES = 10  # of which the ids are kept
 
 
 def judging_of(rows: Iterable[Mapping[str, Any]], *, seed: int) -> dict[str, dict[str, Any]]:
@@ -52,6 +54,25 @@ class RubricVotes:
     def judging(self, *, seed: int) -> dict[str, dict[str, Any]]:
         """The statistics of rows, as `judging_of` returns them."""
         return {rubric: _panel(votes.columns(), seed) for rubric, votes in sorted(self._rubrics.items())}
+
+
+class ClampedScores:
+    """The scores outside of their range of rows as they pass, by rubric."""
+
+    def __init__(self) -> None:
+        self._rubrics: dict[str, dict[str, Any]] = {}
+
+    def add(self, row: Mapping[str, Any]) -> None:
+        """Count the scores of a row."""
+        for rubric, judgement in row["judgements"].items():
+            if clamped := (judgement.get("details") or {}).get(CLAMPED):
+                found = self._rubrics.setdefault(rubric, {"n": 0, "cases": []})
+                found["n"] += len(clamped)
+                found["cases"] = sorted([*found["cases"], str(row["id"])])[:MAX_CLAMPED_CASES]
+
+    def counts(self) -> dict[str, dict[str, Any]]:
+        """Rubric -> `n` scores that were clamped, and the first ids of their `cases`."""
+        return dict(sorted(self._rubrics.items()))
 
 
 def noise_of(judgements: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:

@@ -132,6 +132,13 @@ def warnings(summary: Mapping[str, Any], say: Wording) -> list[str]:
             sentences.append(say(f"judge.warn.{name}", rates=", ".join(rates)))
     if unchecked := (summary.get("facts") or {}).get("judge_unchecked"):
         sentences.append(say("judge.warn.unchecked", rubrics=", ".join(metric.rubric(name, say) for name in unchecked)))
+    if clamped := summary.get("clamped_scores"):
+        rubrics = [
+            f"{metric.rubric(rubric, say)} {entry['n']} ({', '.join(entry['cases'])})"
+            for rubric, entry in clamped.items()
+        ]
+        count = sum(entry["n"] for entry in clamped.values())
+        sentences.append(say("judge.warn.clamped", count=count, rubrics=", ".join(rubrics)))
     blind = ((summary.get("counts") or {}).get("contexts") or {}).get("without_texts")
     return [*sentences, say("judge.warn.without_texts", count=blind)] if blind else sentences
 

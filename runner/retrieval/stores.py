@@ -36,8 +36,9 @@ from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 from typing_extensions import TypedDict
 
-from runner.errors import EvaluationError, InputError, Problem, StopRunError, install_command
+from runner.errors import CorpusError, EvaluationError, InputError, Problem, StopRunError, install_command
 from runner.llm.address import NOT_SHOWN, address_problem, variable_problem
+from runner.protocols import attribute_of
 from runner.retrieval.filters import Where
 from runner.system.stopwatch import in_line
 from runner.system.store import fingerprint
@@ -52,6 +53,9 @@ FIRST_WAIT_S, LONGEST_WAIT_S = 0.2, 5.0  # seconds before a further attempt
 VECTORS_A_REQUEST = 8  # queries in one request: the reply holds the vectors of all hits, a megabyte a query as JSON
 TEXTS_A_REQUEST = 64  # the same of queries whose hits are numbers
 RECALL_SAMPLE = 200  # points of which the recall of an index is measured
+CHECKED_POINTS = 32  # that are read back when a collection is opened
+CHECKED_HITS = 8  # of each: points with the same vector are hits, too
+SAME = 1e-3  # by which the product of a vector with itself may differ from 1 in a store
 
 
 @dataclass(frozen=True, slots=True)
@@ -488,6 +492,26 @@ def of_another_length(name: str, dim: int, expected_dim: int, transfer: Transfer
     )
 
 
+def changed_collection(name: str, transfer: Transfer) -> CorpusError:
+    """The error for a collection whose points are not those that were sent."""
+    return CorpusError(
+        f"store: the collection {name} at {transfer.place or 'this place'} was changed by somebody: it holds other "
+        "vectors or texts than those of the corpus; cold_start=true fills it again, clean stores deletes it"
+    )
+
+
+def checked_points(size: int) -> list[int]:
+    """The numbers of points that are read back, evenly spread over a collection."""
+    numbers: list[int] = np.unique(np.linspace(0, size - 1, min(size, CHECKED_POINTS)).astype(np.int64)).tolist()
+    return numbers
+
+
+def _products(hits: Hits, vector: NDArray[np.float32]) -> dict[int, float]:
+    """The inner product of each hit with a vector, by its number."""
+    scores = hits.scores if hits.vectors is None else hits.vectors.astype(np.float64) @ vector.astype(np.float64)
+    return dict(zip(hits.numbers.tolist(), np.asarray(scores, dtype=np.float64).tolist(), strict=True))
+
+
 Find = Callable[["OpenCollection", int, int], Coroutine[Any, Any, Sequence[H]]]
 
 
@@ -541,6 +565,34 @@ class StoreIndex:
             return [hits.numbers.tolist() for hits in self.run(self.nearest(queries, depth))]
 
         return {**facts, "recall_at_10": Recall(vectors, collection.index.seed).of(search)}
+
+    def check(self, vectors: NDArray[np.float32] | None, texts: Sequence[str]) -> None:
+        """Read some points back. Raises CorpusError where they are not those that were sent.
+
+        Args:
+            vectors: of the points `checked_points(size)`, float32 [n_points, dim]; None for a collection of words.
+            texts: all texts of the collection, which a store that returns texts must have.
+        """
+        numbers = checked_points(self.size)
+        is_same = True
+        if vectors is not None:
+            is_same = self._holds_vectors(numbers, vectors)
+        if is_same and attribute_of(self._store, "tells"):
+            is_same = self.texts(numbers) == [texts[number] for number in numbers]
+        if not is_same:
+            raise changed_collection(self._collection.name, self._store.transfer)
+
+    def _holds_vectors(self, numbers: Sequence[int], vectors: NDArray[np.float32]) -> bool:
+        """Whether these points are the nearest to their vectors; of an approximate index, whether most are."""
+        asked = [place for place, vector in enumerate(vectors) if vector.any()]
+        found = self.run(self.nearest(vectors[asked], min(CHECKED_HITS, self.size)))
+        products = [_products(hits, vectors[place]) for place, hits in zip(asked, found, strict=True)]
+        own = [scores.get(numbers[place]) for place, scores in zip(asked, products, strict=True)]
+        if any(score is not None and abs(score - 1) > SAME for score in own):
+            return False
+        unsure = [scores for scores, score in zip(products, own, strict=True) if score is None]
+        lost = [scores for scores in unsure if len(scores) < CHECKED_HITS or min(scores.values()) < 1 - SAME]
+        return len(lost) <= (0 if self._collection.index.kind == "flat" else len(asked) // 2)
 
     def is_whole(self) -> bool:
         """Whether it has all points."""

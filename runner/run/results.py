@@ -36,9 +36,9 @@ class Tally:
 
     def __init__(self, also: Callable[[int, Mapping[str, Any]], None] = lambda place, row: None) -> None:
         from runner.metrics.aggregate import Costs, Times
-        from runner.metrics.judging import RubricVotes
+        from runner.metrics.judging import ClampedScores, RubricVotes
 
-        self.times, self.costs, self.votes = Times(), Costs(), RubricVotes()
+        self.times, self.costs, self.votes, self.clamped = Times(), Costs(), RubricVotes(), ClampedScores()
         self._also = also
         self.errors: list[str] = []
         self.unfinished = 0
@@ -50,6 +50,7 @@ class Tally:
             self.times.add(row)
             self.costs.add(row)
             self.votes.add(row)
+            self.clamped.add(row)
             self.unfinished += not is_finished(row)
             if row["status"] != "ok" or row["unscored"]:
                 self.errors.append(row["id"])
@@ -87,7 +88,7 @@ def summary_of(
     models = models_among(components.parts.values())
     judging = tally.votes.judging(seed=options.seed)
     more = components.root.sums(journal.rows(ids)) if isinstance(components.root, Summing) else {}
-    costs = tally.costs.sums()
+    costs, clamped = tally.costs.sums(), tally.clamped.counts()
     timing = more.pop("timing", {}).get("latency", {})
     errors = sum(problem.severity == "error" for problem in finished.problems)
     return {
@@ -100,6 +101,7 @@ def summary_of(
         **numbers,
         **{name: numbers["metrics"].get(name, {}).get("value") for name in ANSWER_MEANS},
         **({"judging": judging} if judging else {}),
+        **({"clamped_scores": clamped} if clamped else {}),
         **({"cost": costs} if costs else {}),
         **more,
         "facts": {**finished.preparation.facts, "baselines": _baselines(job, components)},

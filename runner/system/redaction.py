@@ -6,7 +6,9 @@ A secret is
   or that is called as secrets are (OPENAI_API_KEY, MLFLOW_TRACKING_PASSWORD), but not a place (HOME, TMPDIR …,
   MLFLOW_TRACKING_URI);
 - what a URL of the configuration, of the command line or of the environment holds as `user:password@`, `?password=`
-  or the like, and a setting that is called `password`, `token` or the like.
+  or the like, and a setting that is called `password`, `token` or the like,
+- what a command of the configuration passes as a key: `--token X`, `--api-key=X`, `-k X`, `API_KEY=X`, or in a header
+  such as `Authorization: Bearer X`.
 
 It is known as it stands, percent-encoded, as JSON, HTML and Python write it, and in base64, alone and as
 `user:password`. A value is a secret from 8 characters on, one of a single kind of character (`retrieval`,
@@ -26,8 +28,9 @@ import html
 import json
 import os
 import re
+import shlex
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from functools import cache
@@ -60,6 +63,18 @@ PARAMETER = re.compile(
     r"""(?:=|%3D)(?P<value>(?:(?!%3B|%26)[^\s&;#'"<>`])+)""",
     re.I,
 )
+# A word of a command after which a key stands, and a header that is one.
+KEY_OPTION = re.compile(
+    r"--?(?:[\w.-]*[-_.])?(?:password|passwd|passphrase|pwd|secret|token|api[_-]?key|access[_-]?key|private[_-]?key|"
+    r"credentials?|authorization|auth|bearer)",
+    re.I,
+)
+SHORT_KEY_OPTION = re.compile(r"-k|--?key", re.I)  # which may be another thing: `-k 5`
+KEY_HEADER = re.compile(
+    r"(?P<name>(?:[\w-]*-)?(?:authorization|api-?key|token|secret)):\s*(?:(?:bearer|basic|token|apikey)\s+)?(?P<value>\S+)",
+    re.I,
+)
+NO_KEYS = frozenset({"", "none", "null", "true", "false", "no", "yes"})
 VARIABLE = re.compile(r"\$\{oc\.env:\s*([^},\s]+)")
 
 
@@ -134,6 +149,8 @@ def learn(value: Any, key: str = "") -> None:
         for name, item in value.items():
             learn(item, str(name))
     elif isinstance(value, list | tuple):
+        if key.rpartition(".")[2] == "command":
+            _learn_command([word for word in value if isinstance(word, str)])
         for item in value:
             learn(item, key)
     elif isinstance(value, str) and value:
@@ -145,6 +162,8 @@ def _learn_text(text: str, key: str) -> None:
         learn_variable(text)
     elif key and SECRET_SETTING.search(key) and "${" not in text:
         _secrets.add(text)
+    elif key.rpartition(".")[2] == "command":
+        _learn_command(_words(text))
     for name in VARIABLE.findall(text):
         learn_variable(name)
     typed, equals, given = text.partition("=")
@@ -152,6 +171,41 @@ def _learn_text(text: str, key: str) -> None:
         _learn_text(given.strip("'\""), typed)
     if "://" in text:
         _learn_address(text)
+
+
+def _learn_command(words: Sequence[str]) -> None:
+    for _, value in command_secrets(words):
+        if "${" not in value:
+            _secrets.add(value)
+
+
+def command_secrets(words: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """The keys that a command passes, each with the option, variable or header that it stands behind; also those of a
+    command within a word (`sh -c "…"`). A number is none, and `-k X` only where X is long enough to be a key."""
+    for place, word in enumerate(words):
+        following = words[place + 1] if place + 1 < len(words) else ""
+        name, equals, value = word.partition("=")
+        if header := KEY_HEADER.fullmatch(word):
+            name, value = header["name"], header["value"]
+        elif not (equals and (_is_key_option(name, value) or SECRET_VARIABLE.search(name))):
+            name, value = word, following if _is_key_option(word, following) else ""
+        if value.lower() not in NO_KEYS and not value.startswith("-") and not value.isdigit():
+            yield name, value
+        if any(map(str.isspace, word)) and (within := _words(word)) != [word]:
+            yield from command_secrets(within)
+
+
+def _is_key_option(word: str, value: str) -> bool:
+    return bool(KEY_OPTION.fullmatch(word) or (SHORT_KEY_OPTION.fullmatch(word) and is_secret(value)))
+
+
+def _words(text: str) -> list[str]:
+    """The words of a command as a shell splits it, or of a list as an override has it."""
+    listed = text.strip().removeprefix("[").removesuffix("]").replace(",", " ") if text.strip()[:1] == "[" else text
+    try:
+        return shlex.split(listed)
+    except ValueError:
+        return listed.split()
 
 
 def _learn_address(text: str) -> None:

@@ -154,6 +154,8 @@ def _judge(summary: Mapping[str, Any]) -> dict[str, float | None]:
         shares = {check.rubric: rate.share for check in checks if (rate := getattr(check, name)).n}
         rates[f"judge/{name}_rate"] = max(shares.values(), default=None)
         rates |= {f"judge/{rubric}/{name}_rate": share for rubric, share in shares.items()}
+    if clamped := summary.get("clamped_scores"):
+        rates["judge/clamped_scores"] = sum(entry["n"] for entry in clamped.values())
     alphas = {agreement.rubric: agreement.alpha for agreement in votes if agreement.alpha is not None}
     noises = {agreement.rubric: agreement.noise_sd for agreement in votes if agreement.noise_sd is not None}
     rates["judge/alpha"] = min(alphas.values(), default=None)

@@ -1,6 +1,7 @@
 """A service, a function and a program that run, evaluated as they stand, over real connections."""
 
 import json
+import shlex
 import sys
 import time
 from collections.abc import Iterator
@@ -339,7 +340,8 @@ def test_a_program_is_evaluated(words: list[str]) -> None:
 def test_a_program_that_dies_half_way(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     """Each process answers three questions; nothing that was answered is asked again."""
     dying = PROGRAM.replace(
-        "for line in sys.stdin:", "for n, line in enumerate(sys.stdin):\n    if n == 3: sys.exit(7)"
+        "for line in sys.stdin:",
+        "for n, line in enumerate(sys.stdin):\n    if n == 3 and not os.path.exists('whole'): sys.exit(7)",
     )
     write_program(dying.replace("json.loads(line)", "print(line, file=open('asked.txt', 'a')) or json.loads(line)"))
     line = [*words, "system=command", f"system.command='{sys.executable} my_rag.py'", "out=o", "format=json"]
@@ -347,9 +349,47 @@ def test_a_program_that_dies_half_way(words: list[str], capsys: pytest.CaptureFi
     said = capsys.readouterr()
     assert "the process ended with exit code 7 before it answered; its last output on stderr: loading" in said.err
     assert len(Path("asked.txt").read_text("utf-8").split("\n\n")) - 1 == 6  # two of eight killed their process
-    write_program()
+    Path("whole").touch()
     assert main(line) == 0
     assert summary("o")["metrics"]["right"]["value"] == 1.0
+    assert len(Path("asked.txt").read_text("utf-8").split("\n\n")) - 1 == 8
+
+
+def test_an_edited_program_is_asked_anew(words: list[str]) -> None:
+    """And so after a change of a module beside it: never two programs in one mean."""
+    text = "def reply(known, question):\n    assert len(question) % 3, question\n    return known[question]\n"
+    Path("known_answers.py").write_text(text, "utf-8")
+    text = PROGRAM.replace("import json", "from known_answers import reply\nimport json")
+    write_program(text.replace('known[json.loads(line)["question"]]', 'reply(known, json.loads(line)["question"])'))
+    line = [*words, "system=command", f"system.command='{sys.executable} my_rag.py'", "out=o", "format=json"]
+    assert main(line) == 3
+    assert 0 < sum(row["status"] == "ok" for row in rows("o").values()) < 8
+    silent = "def reply(known, question):\n    return {'answer': 'Nobody knows.'}\n"
+    Path("known_answers.py").write_text(silent, "utf-8")
+    assert main(line) == 0
+    assert {row["output"]["answer"] for row in rows("o").values()} == {"Nobody knows."}
+
+
+SECRET = "9f8e7d6c-5b4a-3210-Fedc"
+
+
+@pytest.mark.parametrize(
+    "word", ["--token {}", "--api-key={}", "-k {}", "-H 'Authorization: Bearer {}'", "--header 'X-API-Key: {}'"]
+)
+def test_a_key_in_a_command_is_in_no_file(
+    words: list[str], capsys: pytest.CaptureFixture[str], empty_folder: Path, word: str
+) -> None:
+    write_program()
+    command = shlex.split(f"{sys.executable} my_rag.py {word.format(SECRET)}")
+    Path("my_conf/system").mkdir(parents=True)
+    Path("my_conf/system/mine.yaml").write_text(json.dumps({"defaults": ["command", "_self_"], "command": command}))
+    line = ["--config-dir", "my_conf", *words, "system=mine", "out=o", "format=both", "sample=2"]
+    assert main(line) == 0
+    said = capsys.readouterr()
+    assert SECRET not in said.out + said.err
+    written = [path for path in empty_folder.rglob("*") if path.is_file() and "my_conf" not in path.parts]
+    assert [path.name for path in written if SECRET.encode() in path.read_bytes()] == []
+    assert len(written) > 10
 
 
 def test_a_record_of_a_stranger_runs_no_program(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:

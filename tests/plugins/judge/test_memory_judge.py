@@ -152,12 +152,12 @@ async def test_a_little_out_of_range_is_clamped(server, models, judge):
     assert [scores[name]["score"] for name in CRITERIA] == [10.0, 0.0, 10.0, 0.0]
 
 
-async def test_a_score_of_another_scale_is_a_malformed_reply(server, models, judge):
-    server.respond = lambda body: completion(body, reply(85, 40, 60, 5))
+async def test_scores_of_another_scale_are_asked_for_once_more_and_then_clamped(server, models, judge):
+    server.respond = lambda body: completion(body, reply(85, 40, 6, 5))
     found = await judged(models, judge())
-    assert found.score is None
-    assert "scores.relevance.score: expected a number from 0 to 10, got 85" in str(found.error)
-    assert server.count == 4
+    assert found.details["clamped"] == {"scores.relevance.score": 85.0, "scores.completeness.score": 40.0}
+    assert [found.details["scores"][name]["score"] for name in ("relevance", "completeness")] == [10.0, 10.0]
+    assert server.count == 2
 
 
 async def test_a_field_that_is_missing(models, judge):

@@ -90,7 +90,7 @@ async def test_a_rubric_of_ones_own_is_what_is_asked(server, models, judge, tmp_
 
 @pytest.mark.parametrize(
     ("said", "score"),
-    [(1.05, 1.0), (-0.05, 0.0), (0, 0.0), (1, 1.0), (0.25, 0.25), ("0.8", 0.8), (" 1 ", 1.0), ("1.04", 1.0)],
+    [(1 + 1e-12, 1.0), (0, 0.0), (1, 1.0), (0.25, 0.25), ("0.8", 0.8), (" 1 ", 1.0)],
 )
 async def test_what_is_taken_for_a_score(server, models, judge, said, score):
     says(server, {"reasoning": "so", "score": said})
@@ -98,18 +98,31 @@ async def test_what_is_taken_for_a_score(server, models, judge, said, score):
     assert server.count == 1
 
 
-@pytest.mark.parametrize("said", [1.06, -0.06, 8, "7", 100, 10**400])
-async def test_a_score_of_another_scale_is_asked_for_again_and_repaired(server, models, judge, said):
-    says(server, {"score": said}, {"score": said}, {"score": said}, {"reasoning": "so", "score": 0.7})
+@pytest.mark.parametrize("said", [1.04, -0.06, 8, "7", 100, 10**400])
+async def test_a_score_of_another_scale_is_asked_for_once_more_with_what_is_wrong(server, models, judge, said):
+    says(server, {"score": said}, {"reasoning": "so", "score": 0.7})
     assert await judged(models, judge()) == Judgement(0.7, "so")
-    assert server.count == 4
+    assert server.count == 2
     wish = server.requests[-1]["messages"][-1]["content"]
     assert "score: expected a number from 0 to 1, got " in wish
 
 
-async def test_a_score_that_stays_out_of_range_is_a_failure(server, models, judge):
+@pytest.mark.parametrize(("said", "score"), [(8, 1.0), (-3, 0.0)])
+async def test_a_score_that_stays_out_of_range_is_clamped_and_named(server, models, judge, said, score):
+    says(server, {"reasoning": "very good", "score": said})
+    assert await judged(models, judge()) == Judgement(score, "very good", details={"clamped": {"score": said}})
+    assert server.count == 2
+
+
+async def test_each_vote_is_clamped_by_itself(server, models, judge):
+    says(server, {"reasoning": "a", "score": 8})
+    found = await judged(models, judge(repeats=2))
+    assert (found.score, found.details["clamped"]) == (1.0, {"1.score": 8, "2.score": 8})
+
+
+async def test_out_of_range_may_be_a_failure(server, models, judge):
     says(server, {"reasoning": "very good", "score": 8})
-    found = await judged(models, judge())
+    found = await judged(models, judge(out_of_range="fail"))
     assert found.score is None and "score: expected a number from 0 to 1, got 8; " in str(found.error)
     assert server.count == 4
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from plugins.system.command import CommandSystem
-from runner.errors import EvaluationError, InputError
+from runner.errors import EvaluationError, InputError, StopRunError
 from runner.records import NamedContext
 from tests.plugins.system.asking import QUERY, door, opened, settings
 
@@ -87,6 +87,23 @@ async def test_a_process_that_answers_without_an_answer(tmp_path: Path) -> None:
     assert "system.answer: answer finds nothing: the reply has the keys text, contexts" in await error_of(
         tmp_path, code
     )
+
+
+async def test_a_program_that_is_changed_under_way_ends_the_run(tmp_path: Path) -> None:
+    asked, models = system(tmp_path, ECHO)
+    async with opened(asked, models):
+        await asked.ask(QUERY)
+        (tmp_path / "program.py").write_text(ECHO + "# edited", encoding="utf-8")
+        await asked.ask(QUERY, 1)  # of the process that has the old one
+        await asked._end(2.0)
+        with pytest.raises(StopRunError, match="was changed while the run was asking it"):
+            await asked.ask(QUERY, 2)
+
+
+def test_a_key_that_is_too_short_to_be_hidden_is_refused(tmp_path: Path) -> None:
+    command = [sys.executable, "x.py", "--token", "h7nt2r", "-k", "5", "--max-token", "512", "--auth", "none"]
+    (problem,) = system(tmp_path, ECHO, command=command)[0].preflight()
+    assert str(problem).startswith("system.command: --token holds a key that is too short to be hidden in files")
 
 
 @pytest.mark.parametrize(

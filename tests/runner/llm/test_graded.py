@@ -51,9 +51,16 @@ def test_what_a_reply_says() -> None:
     }
 
 
-@pytest.mark.parametrize(("said", "score"), [(10.5, 10.0), (-0.5, 0.0), (7.25, 7.25), ("8", 8.0), (0, 0.0)])
-def test_a_score_is_clamped_where_it_is_a_twentieth_out_of_range(said: float | str, score: float) -> None:
+@pytest.mark.parametrize(("said", "score"), [(10 + 1e-12, 10.0), (-0.0, 0.0), (7.25, 7.25), ("8", 8.0), (0, 0.0)])
+def test_grades_are_numbers_from_0_to_10(said: float | str, score: float) -> None:
     assert read(reply(relevance={"score": said}), "ko").details["scores"]["relevance"]["score"] == score
+
+
+def test_grades_outside_of_their_range_are_clamped_and_named_where_that_is_asked_for() -> None:
+    clamped: dict[str, float] = {}
+    judgement = read(reply(relevance={"score": 85}, noise={"score": -1}), "ko", clamped=clamped)
+    assert clamped == {"scores.relevance.score": 85.0, "scores.noise.score": -1.0}
+    assert [judgement.details["scores"][name]["score"] for name in ("relevance", "noise")] == [10.0, 0.0]
 
 
 @pytest.mark.parametrize(

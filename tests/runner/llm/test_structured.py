@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.errors import EvaluationError, ReplyError
+from runner.llm.loose_json import score_in
 from runner.llm.messages import ChatReply, ChatRequest, Message, Usage
 from runner.llm.structured import ask_for_json, last_object
 
@@ -136,6 +137,43 @@ async def test_the_identical_request_twice_more_then_one_with_what_is_wrong() ->
         "Your reply could not be used: the reply is empty. "
         "Reply again with nothing but one JSON object of the form asked for.",
     )
+
+
+def share(reply: Mapping[str, Any]) -> float:
+    return score_in(0.0, 1.0, reply.get("score"), "score")
+
+
+def clamped_share(reply: Mapping[str, Any]) -> float:
+    return score_in(0.0, 1.0, reply.get("score"), "score", {})
+
+
+@pytest.mark.parametrize(
+    ("replies", "score", "n"),
+    [
+        (['{"score": 8}', '{"score": 0.8}'], 0.8, 2),  # the other scale is mended
+        (['{"score": 1.7}', '{"score": 1.7}'], 1.0, 2),
+        (['{"score": -3}', '{"score": 1.7}'], 1.0, 2),  # the last word counts
+        (["no", '{"score": 1.7}', "no", '{"score": -3}'], 0.0, 4),
+        (['{"score": 1.7}', "no", "no", "no"], 1.0, 4),
+    ],
+)
+async def test_scores_outside_their_range_are_asked_for_once_more_then_clamped(
+    replies: list[str], score: float, n: int
+) -> None:
+    server = Replies(*replies)
+    assert await ask_for_json(server.ask, ENGLISH, share, clamped_share) == score
+    assert len(server.asked) == n
+
+
+async def test_the_second_request_says_what_is_outside() -> None:
+    server = Replies('{"score": 8}', '{"score": 0.8}')
+    await ask_for_json(server.ask, ENGLISH, share, clamped_share)
+    assert "score: expected a number from 0 to 1, got 8" in server.asked[1].messages[-1].text
+
+
+async def test_without_clamping_a_score_outside_its_range_is_no_answer() -> None:
+    with pytest.raises(ReplyError, match="no usable answer in 4 replies: score: expected a number from 0 to 1"):
+        await ask_for_json(Replies(*['{"score": 1.7}'] * 4).ask, ENGLISH, share)
 
 
 async def test_a_korean_request_is_repaired_in_korean() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from runner.metrics import statistics
 from runner.metrics.agreement import krippendorff_alpha, pooled_sd
-from runner.metrics.judging import judging_of, noise_of
+from runner.metrics.judging import ClampedScores, judging_of, noise_of
 
 
 def row(**rubrics: dict[str, float | None]) -> dict[str, Any]:
@@ -42,6 +42,14 @@ def test_by_hand():
         [row(faithfulness={"1": 0.0, "2": 1.0, "3": None}), row(faithfulness={"1": None, "2": 1.0})], seed=1
     )
     assert (more["faithfulness"]["n"], more["faithfulness"]["votes"], more["faithfulness"]["failed"]) == (2, 3, 2)
+
+
+def test_clamped_scores_are_counted_by_rubric():
+    clamped = ClampedScores()
+    for id, scores in (("b", {"score": 8}), ("a", {"1.score": 8, "2.score": -1}), ("c", {})):
+        details = {"clamped": scores} if scores else None
+        clamped.add({"id": id, "judgements": {"faithfulness": {"score": 1.0, "details": details}}})
+    assert clamped.counts() == {"faithfulness": {"n": 3, "cases": ["a", "b"]}}
 
 
 def test_rows_without_votes_give_nothing():

@@ -115,6 +115,15 @@ def test_judges_of_a_panel_that_were_asked_several_times_stand_for_themselves() 
     assert judge.margin == pytest.approx(1.96 * 0.2 * math.sqrt(2 / 100))
 
 
+def test_clamped_scores_are_counted_and_named() -> None:
+    clamped = {"faithfulness": {"n": 2, "cases": ["q1", "q7"]}, "tone": {"n": 1, "cases": ["q1"]}}
+    assert warnings({"clamped_scores": clamped}, EN) == [
+        "3 scores of the judge were outside of their range when asked for again and were clamped to it: "
+        "Faithfulness 2 (q1, q7), tone 1 (q1)."
+    ]
+    assert warnings({"clamped_scores": clamped}, KO)[0].startswith("다시 물어도 범위를 벗어난 판정 점수 3개를")
+
+
 def test_what_could_not_be_judged_for_want_of_texts_is_said() -> None:
     counts = {"counts": {"contexts": {"without_texts": 2}}}
     assert warnings(counts, EN)[0].startswith("Faithfulness was not judged in 2 cases: ")

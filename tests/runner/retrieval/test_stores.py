@@ -11,9 +11,19 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from runner.errors import StopRunError
+from runner.errors import CorpusError, StopRunError
 from runner.llm.rehearsal import Rehearsal
-from runner.retrieval.stores import AwayError, Collection, Hits, IndexSettings, Points, Store, StoreIndex, Transfer
+from runner.retrieval.stores import (
+    AwayError,
+    Collection,
+    Hits,
+    IndexSettings,
+    Points,
+    Store,
+    StoreIndex,
+    Transfer,
+    checked_points,
+)
 from runner.run.rehearsal_workspace import Scratch
 from tests.corpora import workspace
 from tests.store_kinds import DIM, Cloud, corpus, holds_as_exact_search, indexed, rankings
@@ -186,3 +196,63 @@ def test_a_rehearsal_sends_nothing(tmp_path: Path) -> None:
     retriever.index(corpus(), real)
     assert (len(store.rows), retriever.provenance) == (120, expected)
     retriever.close()
+
+
+def mean(rows: dict[int, NDArray[np.float32]]) -> dict[int, NDArray[np.float32]]:
+    """One vector in place of all, as of another model that maps all texts to one place."""
+    return dict.fromkeys(rows, VECTORS[0])
+
+
+def shifted(rows: dict[int, NDArray[np.float32]]) -> dict[int, NDArray[np.float32]]:
+    return {number: rows[(number + 1) % len(rows)] for number in rows}
+
+
+def turned(rows: dict[int, NDArray[np.float32]]) -> dict[int, NDArray[np.float32]]:
+    """The last three dimensions of a tenth of the points."""
+    return {number: np.roll(row, 3) if number % 10 == 7 else row for number, row in rows.items()}
+
+
+@pytest.mark.parametrize("change", [mean, shifted, turned])
+@pytest.mark.parametrize("gives_vectors", [True, False])
+def test_a_collection_that_somebody_changed_is_not_searched(tmp_path: Path, change: Any, gives_vectors: bool) -> None:
+    """With as many points as before. `cold_start=true` fills it again."""
+    store = ListStore()
+    store.gives_vectors = gives_vectors
+    retriever, _ = indexed(tmp_path, store)
+    retriever.close()
+    expected = rankings(retriever)
+    indexed(tmp_path, store)  # nothing has changed
+    store.rows = change(store.rows)
+    with pytest.raises(CorpusError, match=r"store: the collection runner_\w+ at http://store was changed by somebody"):
+        indexed(tmp_path, store)
+    again, _ = indexed(tmp_path, store, cold=True)
+    assert rankings(again) == expected
+
+
+def test_points_with_the_same_vector_are_no_change(tmp_path: Path) -> None:
+    """Hits among them are as good as each other; a blank text has a vector of zeros."""
+    vectors = np.repeat(VECTORS[:2], 10, axis=0)
+    vectors[19] = 0
+    store = ListStore()
+    index = StoreIndex(store, Collection("runner_" + "a" * 24, 20, DIM, IndexSettings(), tmp_path))
+    index.fill(Points(0, IDS, IDS, vectors, [()] * len(IDS)))
+    index.check(vectors[checked_points(20)], IDS)
+    index.close()
+
+
+def test_texts_of_a_store_are_read_back(tmp_path: Path) -> None:
+    class Telling(ListStore):
+        tells = True
+        changed = False
+
+        async def texts(self, numbers: Sequence[int]) -> list[str]:
+            return ["Somebody was here." if self.changed and number == 19 else IDS[number] for number in numbers]
+
+    store = Telling()
+    index = index_of(store, tmp_path)
+    fill(index)
+    index.check(VECTORS, IDS)
+    store.changed = True
+    with pytest.raises(CorpusError, match="was changed by somebody"):
+        index.check(VECTORS, IDS)
+    index.close()
