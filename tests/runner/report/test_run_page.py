@@ -67,7 +67,7 @@ def test_grades_say_that_precision_has_none_only_where_it_stands(tmp_path: Path)
     assert "below that needs work." in shown.text and "Precision@k" not in shown.text
     (_, _, cells) = shown.one("table").rows()
     assert cells[0] == "Unanswerable Recall"
-    assert cells[-1] == metric.meaning("unanswerable_precision", LANGUAGES["en"]) != ""
+    assert cells[-1] == metric.meaning("unanswerable_recall", LANGUAGES["en"]) != ""
 
 
 def test_cases_that_show_no_pattern_are_told(tmp_path: Path) -> None:
