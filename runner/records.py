@@ -284,23 +284,29 @@ class NamedContext:
 @dataclass(frozen=True, slots=True)
 class SystemReply:
     """The reply of a running system to a question. `contexts`: best first; None: it does not report its sources.
-    `keys`: of the reply that it sent, for messages."""
+    `keys`: of the reply that it sent, for messages. `cut_off`: it says that its answer reached a limit; `thought`: what
+    its model thought, which nobody judges."""
 
     answer: str
     contexts: tuple[NamedContext, ...] | None = None
     keys: tuple[str, ...] = ()
+    cut_off: bool = False
+    thought: str = ""
 
     def record(self) -> dict[str, Any]:
         """The reply as JSON values."""
         named = None if self.contexts is None else [[each.id, each.text, each.score] for each in self.contexts]
-        return {"answer": self.answer, "contexts": named, "keys": list(self.keys)}
+        seldom = {"cut_off": self.cut_off, "thought": self.thought}
+        said = {"answer": self.answer, "contexts": named, "keys": list(self.keys)}
+        return {**said, **{name: value for name, value in seldom.items() if value}}
 
 
 def system_reply_of(record: Mapping[str, Any]) -> SystemReply:
     """The reply that `SystemReply.record` wrote."""
     named = record["contexts"]
     contexts = None if named is None else tuple(NamedContext(*each) for each in named)
-    return SystemReply(record["answer"], contexts, tuple(record["keys"]))
+    told = record.get("cut_off", False), record.get("thought", "")
+    return SystemReply(record["answer"], contexts, tuple(record["keys"]), *told)
 
 
 @dataclass(frozen=True, slots=True)
@@ -400,12 +406,29 @@ class Ranking:
 @dataclass(frozen=True, slots=True)
 class Answer:
     """A generated answer. `refused`: it says that there is no answer; `citations` are 1-based numbers of the contexts
-    that the text cites; `cut_off` tells that the model reached its max_tokens."""
+    that the text cites; `cut_off` tells that the model reached its max_tokens. `thought`: what the model thought, which
+    is shown and judged by nobody. An empty text is no answer, and no refusal."""
 
     text: str
     refused: bool = False
     citations: tuple[int, ...] = ()
     cut_off: bool = False
+    thought: str = ""
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether there is no answer at all."""
+        return not self.text.strip()
+
+    @property
+    def has_claims(self) -> bool:
+        """Whether it says something that can be judged."""
+        return not (self.refused or self.is_silent)
+
+    @property
+    def lost_at(self) -> Literal["", "cut_off", "no_answer"]:
+        """The stage at which the answer was lost, if it is not right; empty where it arrived in full."""
+        return "cut_off" if self.cut_off else "no_answer" if self.is_silent else ""
 
 
 KEPT_VOTES = "kept_votes"
@@ -528,7 +551,8 @@ def timings_of(row: Mapping[str, Any]) -> dict[str, Timing]:
 def answer_of(row: Mapping[str, Any]) -> Answer:
     """The answer in a line of per_item.jsonl."""
     kept = row["output"]
-    return Answer(kept["answer"], kept["declined"], tuple(kept.get("citations", ())), kept.get("cut_off", False))
+    citations, cut_off = tuple(kept.get("citations", ())), kept.get("cut_off", False)
+    return Answer(kept["answer"], kept["declined"], citations, cut_off, kept.get("thought", ""))
 
 
 @dataclass(frozen=True, slots=True)

@@ -286,7 +286,7 @@ class Copilot:
         shown_to = {**question, "answer": output.answer.text, "history": recent_turns(output.moment)}
         contexts = (*output.context.contexts, *output.context.documents)
         fields_of: dict[str, Mapping[str, Any]] = {}
-        if not output.answer.refused:  # a refusal has no claims
+        if output.answer.has_claims:
             fields_of = {"faithfulness": {**shown_to, "contexts": contexts}, "answer_relevancy": shown_to}
             if self._by_reference(case):
                 fields_of[CORRECTNESS] = {**shown_to, "references": references(case)}
@@ -350,9 +350,10 @@ class Copilot:
 
     def _judged_scores(self, case: ProbeCase, judgements: Judgements, answer: Answer) -> judged.Judged:
         on_failure = self.judge_.on_failure
-        results = [judged.score_judgements(judgements, () if answer.refused else ANSWERED, on_failure)]
+        results = [judged.score_judgements(judgements, ANSWERED if answer.has_claims else (), on_failure)]
         if self._by_reference(case):
-            results.append(judged.judged_correctness(judgements, declined=answer.refused, on_failure=on_failure))
+            declined = not answer.has_claims
+            results.append(judged.judged_correctness(judgements, declined=declined, on_failure=on_failure))
         if is_about_memory(case):
             results.append(judged.judged_memory(judgements.get(MEMORY), on_failure))
         values = {name: value for judged_values, _ in results for name, value in judged_values.items()}
@@ -369,6 +370,7 @@ class Copilot:
         return decide(
             answerable=case.probe.answerable,
             declined=output.answer.refused,
+            silent=output.answer.is_silent,
             by_reference=decision,
             correctness=values[CORRECTNESS] if by_reference else None,
             not_judged=self._is_unjudged(case, output, values, decision),
@@ -385,7 +387,7 @@ class Copilot:
         by_reference: Decision | None,
     ) -> bool:
         """Whether the judge gave no score that decides: of the comparison, or where nothing is known, of the answer."""
-        if output.answer.refused:
+        if not output.answer.has_claims:
             return False
         deciding = (CORRECTNESS,) if self._by_reference(case) else ANSWERED if by_reference is None else ()
         return any(values[name] is None for name in deciding)
@@ -397,6 +399,7 @@ class Copilot:
         labels = {
             right.LABEL: decision.by,
             "lost_at": None if decision.right is None else self._lost_at(case, output, values, decision.right),
+            "reply": output.answer.lost_at or None,
             "pattern": diagnosis.pattern(faithfulness, relevancy, self.high),
             "cross": diagnosis.cross(values.get("recall_at_k"), faithfulness, relevancy, self.high),
             "answer": "refused" if output.answer.refused else None,
@@ -408,6 +411,8 @@ class Copilot:
     ) -> str:
         """The stage in the memory, where that decides; else the stage of retrieval."""
         refused = output.answer.refused
+        if not decided and output.answer.lost_at:
+            return output.answer.lost_at
         if _is_of_memory(case, values):
             place = facts_lost_at(case.probe, values, refused=refused, right=decided)
             return NOT_ASKED if place == "refused_known" and output.generation is None else place

@@ -119,7 +119,11 @@ class RagOutput:
 
     def _rest(self) -> Mapping[str, Any]:
         """The part of the record that comes from the answer."""
-        seldom = {"citations_out_of_range": self.out_of_range, "cut_off": self.answer.cut_off}
+        seldom = {
+            "citations_out_of_range": self.out_of_range,
+            "cut_off": self.answer.cut_off,
+            "thought": self.answer.thought,
+        }
         return {
             "answer": self.answer.text,
             "declined": self.answer.refused,
@@ -284,8 +288,9 @@ class FullRag:
     def _system_record(self, case: Query, reply: SystemReply, timing: Timing) -> RagOutput:
         retrieved = replace(self.retrieval.of_reply(case, reply), timings={"system": timing})
         text = reply.answer
-        refused = not text.strip() or is_refusal(text, case.text)
-        answer = _delivered(case, Answer(text, refused, citations(text)))
+        answer = _delivered(
+            case, Answer(text, is_refusal(text, case.text), citations(text), reply.cut_off, reply.thought)
+        )
         return RagOutput(retrieved, answer, None, self._record(case, retrieved), reply)
 
     def _record(self, case: Query, retrieved: RetrievalResult) -> Mapping[str, Any]:
@@ -390,6 +395,8 @@ class FullRag:
             "context_precision": {**question, **references, **contexts},
             "context_recall": {**question, **references, **contexts},
         }
+        if output.answer.is_silent:
+            return {}
         declined = RUBRICS if output.answer.refused else ()
         blind = () if output.retrieved.has_texts else BY_CONTEXTS
         return {name: fields_of[name] for name in self._applicable_rubrics(case) if name not in (*declined, *blind)}
@@ -411,7 +418,7 @@ class FullRag:
         """The scores of one answer."""
         retrieval = self.retrieval.scores(case, output.retrieved, declined=output.answer.refused)
         rated, failed = score_judgements(judgements, tuple(self._judge_fields(case, output)), self.judge_.on_failure)
-        if output.answer.refused and CORRECTNESS in self._applicable_rubrics(case):
+        if not output.answer.has_claims and CORRECTNESS in self._applicable_rubrics(case):
             rated = {**rated, CORRECTNESS: 0.0}
         values = {**retrieval.values, **rated, **_against_references(case, output.answer)}
         scored = {name: None if name in failed else value for name, value in values.items()}
@@ -443,6 +450,7 @@ class FullRag:
         decision = decide(
             answerable=case.answerable,
             declined=output.answer.refused,
+            silent=output.answer.is_silent,
             by_reference=decide_by_reference(case.text, case.answers, output.answer.text),
             correctness=asked.get(CORRECTNESS),
             not_judged=None in asked.values(),
@@ -469,11 +477,14 @@ class FullRag:
             "cross": diagnosis.cross(values.get("recall_at_k"), faithfulness, relevancy, self.high),
             "citations": _citations(output),
             "answer": "refused" if output.answer.refused else None,
+            "reply": output.answer.lost_at or None,
             "contexts": None if output.retrieved.has_texts or output.reply is not None else "without_texts",
         }
         return {name: label for name, label in labels.items() if label is not None}
 
     def _lost_at(self, case: Query, output: RagOutput, decided: bool) -> str:
+        if not decided and output.answer.lost_at:
+            return output.answer.lost_at
         return self.retrieval.lost_at(case, output.retrieved, declined=output.answer.refused, right=decided)
 
 
@@ -523,7 +534,7 @@ def _against_references(case: Query, answer: Answer) -> dict[str, float | None]:
 
 def _citations(output: RagOutput) -> str | None:
     """Whether the numbers that an answer cites are those of contexts; a refusal has nothing to cite."""
-    if output.answer.refused:
+    if not output.answer.has_claims:
         return None
     if not output.answer.citations:
         return "none"

@@ -8,13 +8,14 @@ from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, MutableM
 from contextlib import asynccontextmanager, suppress
 from dataclasses import asdict, dataclass
 from itertools import zip_longest
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from runner.domains.memory import report
 from runner.domains.memory.context import BuiltContext, ContextBuilder
 from runner.domains.memory.controls import RUBRIC, graded_controls
+from runner.domains.memory.copilot import answer_record
 from runner.domains.memory.probing import ProbeCase, ProbedMemory, guard, moment_of, reference, references
 from runner.domains.memory.protocols import Memory, Scenarios, prepare
 from runner.domains.memory.records import Conversation, Probe
@@ -279,7 +280,7 @@ class MemoryEvaluation:
             facts["reference"] = list(case.probe.answers)
         question = {"question": case.probe.question, "language": case.language}
         judge_fields = {RUBRIC: {**question, **memory_fields, **facts, "weights": self.weights}}
-        if self._by_reference(case) and not output.answer.refused:
+        if self._by_reference(case) and output.answer.has_claims:
             judge_fields[CORRECTNESS] = {**question, "references": references(case), "answer": output.answer.text}
         await self.chosen_metrics.add_own(case, self._rubric_fields(case, output), judgements)
         await judge_missing(
@@ -300,7 +301,7 @@ class MemoryEvaluation:
             return self.chosen_metrics.merge_scores(nothing, case, None, judgements)
         grades, failed = judged.judged_memory(judgements.get(RUBRIC), self.judge_.on_failure)
         if self._by_reference(case):
-            declined, on_failure = output.answer.refused, self.judge_.on_failure
+            declined, on_failure = not output.answer.has_claims, self.judge_.on_failure
             correct, unjudged = judged.judged_correctness(judgements, declined=declined, on_failure=on_failure)
             grades, failed = {**grades, **correct}, (*failed, *unjudged)
         scored = {name: None if name in failed else value for name, value in grades.items()}
@@ -327,6 +328,8 @@ class MemoryEvaluation:
         is_empty = not output.memory_text.strip() and not output.entities_text.strip()
         told = {"answerability": label, "memory": "empty" if is_empty else "held"}
         labels = {right.LABEL: decision.by, **told}
+        if output.answer.lost_at:
+            labels["reply"] = output.answer.lost_at
         if decision.right is not None:
             labels["lost_at"] = _lost_at(case, output, values, decision.right)
         return values, labels, diagnosis.unanswerable_weights(label)
@@ -359,6 +362,7 @@ class MemoryEvaluation:
         return decide(
             answerable=probe.answerable,
             declined=output.answer.refused,
+            silent=output.answer.is_silent,
             by_reference=decision,
             high=self.high,
             correctness=correctness if by_reference else None,
@@ -400,9 +404,12 @@ def _load_once(scenario: Scenarios) -> _MemoryData:
 
 def _lost_at(
     case: ProbeCase, output: MemoryOutput | RestoredProbe, values: Mapping[str, float | None], decided: bool
-) -> LostAt:
-    """The failure stage by the expected facts if any, else by evidence and known answers."""
+) -> LostAt | Literal["cut_off", "no_answer"]:
+    """The failure stage by the expected facts if any, else by evidence and known answers; an answer that did not arrive
+    in full was lost on its way."""
     probe, refused = case.probe, output.answer.refused
+    if not decided and output.answer.lost_at:
+        return output.answer.lost_at
     if probe.expected:
         return facts_lost_at(probe, values, refused=refused, right=decided)
     share = values["evidence_held"]
@@ -467,4 +474,4 @@ def _memory_record(case: ProbeCase, moment: Moment, context: BuiltContext) -> di
 
 
 def _answer_record(answer: Answer) -> dict[str, Any]:
-    return {"answer": answer.text, "declined": answer.refused, **({"cut_off": True} if answer.cut_off else {})}
+    return {name: value for name, value in answer_record(answer).items() if name != "citations"}

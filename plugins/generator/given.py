@@ -8,10 +8,11 @@ from runner.errors import EvaluationError
 from runner.records import Answer, Context, Query
 from runner.text.citations import citations
 from runner.text.refusals import is_refusal
+from runner.text.reply import read_reply
 
 
 class GivenGenerator:
-    """Returns `answer` of the query unchanged; [n] in it are citations, an empty answer is a refusal."""
+    """Returns `answer` of the query, without what a model thought; [n] in it are citations."""
 
     is_logged = True
 
@@ -19,7 +20,11 @@ class GivenGenerator:
         text = query.given.answer
         if text is None:
             raise EvaluationError(_missing_message(query))
-        return Answer(text, refused=not text.strip() or is_refusal(text, query.text), citations=citations(text))
+        reply = read_reply(text, query.text)
+        if reply.error:
+            raise EvaluationError(f"query {query.id}: answer: an error stands in its place: {reply.error}")
+        refused = is_refusal(reply.answer, query.text)
+        return Answer(reply.answer, refused, citations(reply.answer), thought=reply.thought)
 
 
 def _missing_message(query: Query) -> str:

@@ -14,6 +14,7 @@ from runner.llm.messages import ChatReply, ChatRequest, Message
 from runner.llm.models import Models
 from runner.llm.prompts import Prompt, prompt_by_name
 from runner.llm.sampling import Sampling, SamplingSettings
+from runner.llm.structured import ONLY_THOUGHT
 from runner.records import Answer, Context, Query
 from runner.text.citations import citations
 from runner.text.language import Language, detect_language
@@ -27,11 +28,12 @@ class OpenaiGenerator:
     """Numbered contexts, what was said before or is remembered of it, and the question reach the model as fenced data
     in one user message.
 
-    The answer is the text as it came. It counts as refused when it opens as a refusal, or when the
-    server says that the model refused. Without any context it refuses, in the language of the question,
-    without asking, unless the question is one of a conversation. An answer that reaches `max_tokens` is kept
-    and marked. `prompt`: a name, or a file; None: `memory` for questions of a conversation, `copilot` for those that
-    documents may answer, too, `answer` for others. `refuse_below`: see runner.protocols.Declining.
+    The answer is the text of the reply without what the model thought. It counts as refused when it opens as a
+    refusal, or when the server says that the model refused. Without any context it refuses, in the language of the
+    question, without asking, unless the question is one of a conversation. An answer that reaches `max_tokens` is kept
+    and marked, one that reaches it while the model thinks is empty. `prompt`: a name, or a file; None: `memory` for
+    questions of a conversation, `copilot` for those that documents may answer, too, `answer` for others.
+    `refuse_below`: see runner.protocols.Declining.
     """
 
     def __init__(
@@ -69,11 +71,13 @@ class OpenaiGenerator:
         if not contexts and not query.from_memory and not query.remembered:
             return Answer(refusal_for(query), refused=True)
         request = self.request(query, contexts)
-        reply = await self.model.make_or_reuse(request, lambda: self._reply(request), lambda reply: True)
+        reply = await self.model.make_or_reuse(request, lambda: self._reply(request, query.text), lambda reply: True)
         if reply.refusal:
             return Answer(reply.refusal, refused=True)
-        text = reply.text.strip()
-        return Answer(text, is_refusal(text, query.text), citations(text), cut_off=reply.finish_reason == "length")
+        answer = reply.read(query.text)
+        text = answer.answer
+        refused = is_refusal(text, query.text)
+        return Answer(text, refused, citations(text), cut_off=answer.cut_off, thought=answer.thought)
 
     def request(self, query: Query, contexts: Sequence[Context]) -> ChatRequest:
         """The request that answers a query from contexts, which are fenced as data."""
@@ -90,18 +94,22 @@ class OpenaiGenerator:
     def messages(self, query: Query, contexts: Sequence[Context]) -> Sequence[tuple[str, str]]:
         return [(message.role, message.text) for message in self.request(query, contexts).messages]
 
-    async def _reply(self, request: ChatRequest) -> ChatReply:
-        """A reply with text, or with a refusal. A reply that breaks off before its limit is not repeated."""
+    async def _reply(self, request: ChatRequest, question: str) -> ChatReply:
+        """A reply with an answer, with a refusal, or one that reached its limit. A reply that breaks off before its
+        limit, or whose thought does not end, is repeated; the last attempt is kept."""
         with self.model.series() as ask:
             for attempt in range(ATTEMPTS):
                 reply = await ask(replace(request, attempt=attempt))
-                if reply.refusal or (reply.text.strip() and not (reply.broke_off and attempt + 1 < ATTEMPTS)):
+                said, is_last = reply.read(question), attempt + 1 == ATTEMPTS
+                if reply.refusal or reply.used_limit or (said.answer and not reply.broke_off):
                     return reply
-                if reply.used_limit:
-                    raise ReplyError(f"no text within max_tokens={request.max_tokens}; raise generator.max_tokens")
+                if is_last and not said.error and (reply.text.strip() or reply.broke_off):
+                    return reply
                 if reply.finish_reason == "content_filter":
                     raise ReplyError("the answer was withheld by the server's content filter")
-            raise ReplyError(f"the answer was empty {ATTEMPTS} times")
+            if said.error:
+                raise ReplyError(f"an error came in place of the answer {ATTEMPTS} times: {said.error}")
+            raise ReplyError(f"the answer was empty {ATTEMPTS} times{f', {ONLY_THOUGHT}' if reply.thought else ''}")
 
 
 def _language(query: Query) -> Language:

@@ -9,6 +9,7 @@ from collections import Counter, OrderedDict
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Annotated, Any, ClassVar, Literal, Unpack
 
 from pydantic import ConfigDict, Field, with_config
@@ -35,6 +36,7 @@ from runner.llm.settings import Address
 from runner.llm.toll import Toll
 from runner.system import terminal
 from runner.system.redaction import redact
+from runner.text.reply import error_in, split_thought
 from runner.words.wording import current_wording
 
 KEPT = 4096  # sessions whose turns are known
@@ -226,9 +228,18 @@ class HttpMemory:
 
     async def _ask(self, request: Request, *, missing_is_fine: bool = False, is_paid: bool = False) -> Any:
         async def send(toll: Toll | None) -> EndpointReply:
-            return await self.endpoint.exchange(request, toll, missing_is_fine=missing_is_fine)
+            return await self.endpoint.exchange(
+                request, toll, missing_is_fine=missing_is_fine, fault_in=partial(self._fault_in, request.name)
+            )
 
         return await self._service.ask(send, is_paid=is_paid)
+
+    def _fault_in(self, name: str, reply: Any) -> str:
+        """The error that a reply reports in place of what it was asked for; empty for any other."""
+        if name == "read" and any(self._value_of(each, reply) not in EMPTY for each in self._finds.names):
+            return ""
+        error = error_in(reply)
+        return current_wording()("service.told", error=error) if error else ""
 
     def _names_of(self, key: SessionKey, session: _Session) -> dict[str, Any]:
         return {"tenant": key.tenant, "session": key.session, "language": session.language}
@@ -312,9 +323,10 @@ class _Session:
 
 
 def _text(name: str, value: Any) -> str:
+    """The text without what a model thought while it wrote it."""
     if not isinstance(value, str):
         raise EvaluationError(f"memory.read.{name}: expected text, found {type(value).__name__}")
-    return value
+    return split_thought(value)[0]
 
 
 def _entity(value: Any, turn: int) -> Entity:

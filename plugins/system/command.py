@@ -89,9 +89,8 @@ class CommandSystem:
                 limit = f"{self._calls.timeout_s * 1000:,.0f} ms"
                 raise self._wrong("process.no_line", setting="system.timeout_ms", limit=limit) from None
 
-        return await self._service.ask(
-            {"command": self.words, "files": self._files, "values": values}, send, self._form, repeat
-        )
+        asked = {"command": self.words, "files": self._files, "values": values}
+        return await self._service.ask(asked, send, self._form, repeat, query.text)
 
     # --- the process ------------------------------------------------------------------------------
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
 from typing import Annotated, Any, ClassVar, Literal, Unpack
 
 from pydantic import Field
@@ -20,6 +21,7 @@ from runner.llm.endpoint import (
     placeholders,
 )
 from runner.llm.models import Models
+from runner.llm.reply_body import DELTA
 from runner.llm.service import INCIDENTAL, KNOWN, ReplyForm, SystemSettings, values_of
 from runner.llm.settings import Address
 from runner.llm.toll import Toll
@@ -27,7 +29,6 @@ from runner.records import Query, SystemReply
 from runner.words.wording import wording
 
 BODY: Mapping[str, Any] = {"question": "{question}", "history": "{history}"}
-DELTA = "delta || token || content || choices[0].delta.content"
 NO_BODY = ("GET", "DELETE")
 
 
@@ -100,9 +101,11 @@ class HttpSystem:
         values = values_of(query, self.k)
         path = filled_path(self.path, values)
         body = None if self.body is None else fill_template({**self.body, **self.fields}, values)
+        form = replace(self._form, question=query.text)
 
         async def send(toll: Toll, key: str) -> EndpointReply:
-            return await self.endpoint.exchange(Request("url", self.method, path, body, key), toll)
+            request = Request("url", self.method, path, body, key)
+            return await self.endpoint.exchange(request, toll, fault_in=form.fault_in)
 
         asked = {"method": self.method, "path": path, "body": body, "delta": self.delta}
-        return await self._service.ask(asked, send, self._form, repeat)
+        return await self._service.ask(asked, send, self._form, repeat, query.text)

@@ -67,7 +67,7 @@ class PythonSystem:
                 limit = f"{self._calls.timeout_s * 1000:,.0f} ms"
                 raise self._wrong("function.late", setting="system.timeout_ms", limit=limit) from None
 
-        return await self._service.ask(request, send, self._form, repeat)
+        return await self._service.ask(request, send, self._form, repeat, query.text)
 
     async def _call(self, function: Callable[..., Any], question: str, further: Mapping[str, Any]) -> Any:
         try:

@@ -28,6 +28,13 @@ NOT_PARTS = ("evaluation", "tracking", "regression", "profile", "models")
 # Components that only some evaluations have.
 PARTS = ("dataset", "tokenizer", "embedder", "retriever", "generator", "system", "judge", "memory", "novelty")
 
+# Names of other tools, without underscores, and ours.
+OTHER_NAMES = {
+    "topk": "k", "numresults": "k", "mode": "retriever", "searchmode": "retriever", "limit": "sample", "n": "sample",
+    "concurrency": "max_concurrency", "workers": "max_concurrency", "output": "out", "outputdir": "out",
+    "model": "generator.model", "lang": "report.language", "language": "report.language",
+}  # fmt: skip
+
 # Options on which no result depends.
 NOT_IN_FINGERPRINT = {
     "warmup", "timeout_ms", "case_timeout_ms", "max_concurrency", "strict", "dry_run", "cold_start",
@@ -321,7 +328,9 @@ def _unknown(cfg: DictConfig, name: str) -> Problem:
             "profile",
             "experiment",
         ]
-        last = name.rpartition("_")[2]  # top_k, n_seed
+        if other := OTHER_NAMES.get(name.casefold().replace("_", "")):
+            return Problem(name, f"unknown option; did you mean '{other}'?")
+        last = name.rpartition("_")[2]  # n_seed
         return Problem(name, f"unknown option{did_you_mean(last if last in names else name, names)}")
     if _is_component(cfg, "evaluation") and f"${{{name}}}" in str(as_written(node_of(cfg, "evaluation"))):
         return Problem(name, "expected a component (a mapping with _target_)")

@@ -190,6 +190,14 @@ class Fields:
             else:
                 self.wrong(f"{name}[{index}]", "an object", item)
 
+    def warn_of_unknown(self, known_keys: frozenset[str]) -> None:
+        """Warn of every unknown key, once in a file, with the known one that it may be a misspelling of."""
+        for name in self.data:
+            if name not in known_keys:
+                meant = _similar_name(name, known_keys)
+                hint = f"; did you mean '{meant}'?" if meant is not None and meant not in self.data else ""
+                self.log.warn_once(self.path, f"unknown, ignored{hint}", self.line, name)
+
     def warn_of_misspellings(self, known_keys: frozenset[str]) -> None:
         """Warn of unknown keys that are similar to an absent known one; other unknown keys are allowed."""
         for name in self.data:

@@ -19,7 +19,7 @@ class ProblemLog:
     def __init__(self, *, strict: bool = False) -> None:
         self.strict = strict
         self._problems: list[DataProblem] = []
-        self._warned: set[tuple[str, str]] = set()
+        self._warned: set[tuple[str, str | None, str]] = set()
 
     @property
     def problems(self) -> tuple[DataProblem, ...]:
@@ -40,9 +40,9 @@ class ProblemLog:
         self._problems.append(DataProblem("warning", path, message, line, field))
 
     def warn_once(self, path: str, message: str, line: int | None = None, field: str | None = None) -> None:
-        """Log a warning once a file, whatever the line."""
-        if (path, message) not in self._warned:
-            self._warned.add((path, message))
+        """Log a warning of a field once a file, whatever the line."""
+        if (path, field, message) not in self._warned:
+            self._warned.add((path, field, message))
             self.warning(path, message, line, field)
 
     def adopt(self, problems: Iterable[DataProblem]) -> None:

@@ -42,6 +42,7 @@ KNOWN = frozenset(
     | {"difficulty", "tags", "history", "ranking", "contexts", "answer", "created_at", "team", "domain", "checks"}
     | {"latency_ms", "cost_usd"}
 )
+DIFFICULTIES = frozenset({"easy", "mid", "medium", "hard", "쉬움", "보통", "중간", "어려움"})
 INSTEAD_OF_GOLD = ("answers", "checks", "answer", "contexts", "ranking")  # fields by which an answer can be judged
 NO_GOLD = "an answerable question needs a gold note, known answers or the answer of a system"
 MANY_NOTES = 2  # most gold notes of a question; more make it hard to score
@@ -99,7 +100,7 @@ def _query(fields: Fields) -> Query | None:
         expected_spans=_spans(fields, relevance),
         answers=fields.texts("answers"),
         language=fields.text("language", "lang"),
-        difficulty=fields.text("difficulty"),
+        difficulty=_difficulty(fields),
         tags=fields.tags(),
         given=GivenResults(
             _ranking(fields),
@@ -114,6 +115,15 @@ def _query(fields: Fields) -> Query | None:
     if not fields.failed:
         _check_answerable(fields, query)
     return None if fields.failed else query
+
+
+def _difficulty(fields: Fields) -> str | None:
+    """Any word is a slice of its own; one that is not known is told once, as it may be a slip."""
+    difficulty = fields.text("difficulty")
+    if difficulty is not None and difficulty.casefold() not in DIFFICULTIES:
+        message = f"unknown difficulty '{difficulty}', a slice of its own; expected easy, mid or hard"
+        fields.log.warn_once(fields.path, message, fields.line, "difficulty")
+    return difficulty
 
 
 def _check_answerable(fields: Fields, query: Query) -> None:

@@ -41,6 +41,7 @@ SUFFIXES: Mapping[str, Kind] = {
 ZIP, PARQUET, OLD_EXCEL = b"PK\x03\x04", b"PAR1", b"\xd0\xcf\x11\xe0"
 DELIMITERS = (",", "\t", ";", "|")
 LARGEST_CELL = 1 << 30  # characters
+MAX_CELLS = 20_000_000  # of a sheet, blank cells before the last filled one of a row included
 LISTS = (
     "data",
     "rows",
@@ -198,16 +199,34 @@ def _excel_rows(
     try:
         book = openpyxl.load_workbook(io.BytesIO(content), read_only=True, data_only=True)
         names = book.sheetnames
-        lines = enumerate(book[names[0] if sheet not in names else sheet].iter_rows(values_only=True), 1)
+        page = book[names[0] if sheet not in names else sheet]
+        page.reset_dimensions()  # those that a file states may be any; each row has the cells that it has
+        lines = enumerate(_bounded(page.iter_rows(values_only=True)), 1)
         filled_rows = [(line, cells) for line, cells in lines if any(cell not in (None, "") for cell in cells)]
     except MemoryError:
         raise
+    except _TooManyCellsError as problem:
+        raise error(f"{key}: {path} has more than {problem}; expected a smaller sheet, or CSV") from None
     except Exception:  # of the zip file, of XML, or of openpyxl
         raise error(f"{key}: {path} is not an Excel file that can be read") from None
     if sheet is not None and sheet not in names:
         raise error(f"{key}: {path} has no sheet '{sheet}'{did_you_mean(sheet, names)}; it has: {', '.join(names)}")
     header = _header(filled_rows[0][1]) if filled_rows else ()
     return [(line, dict(zip(header, map(plain, cells), strict=False))) for line, cells in filled_rows[1:]]
+
+
+class _TooManyCellsError(Exception):
+    """The limit, in words."""
+
+
+def _bounded(rows: Iterable[Sequence[Any]]) -> Iterator[Sequence[Any]]:
+    """The rows of a sheet, as far as they have few enough cells: a workbook of a few kilobytes may have billions."""
+    n_cells = 0
+    for cells in rows:
+        n_cells += len(cells)
+        if n_cells > MAX_CELLS:
+            raise _TooManyCellsError(f"{MAX_CELLS:,} cells")
+        yield cells
 
 
 def _parquet_rows(content: bytes, path: str, key: str, error: type[RunnerError]) -> list[tuple[int | None, Row]]:
@@ -218,7 +237,10 @@ def _parquet_rows(content: bytes, path: str, key: str, error: type[RunnerError])
         needs = f"{path} is a Parquet file, and reading one needs pyarrow"
         raise error(f"{key}: {needs}: {install_command('parquet')}") from None
     try:
-        rows = parquet.read_table(io.BytesIO(content)).to_pylist()
+        file = parquet.ParquetFile(io.BytesIO(content))
+        if file.metadata.num_rows * file.metadata.num_columns > MAX_CELLS:
+            raise error(f"{key}: {path} has more than {MAX_CELLS:,} cells; expected a smaller table, or CSV")
+        rows = file.read().to_pylist()
     except (OSError, pyarrow.ArrowException) as problem:
         raise error(f"{key}: {path} is not a Parquet file that can be read: {str(problem)[:200]}") from None
     return [(None, plain(row)) for row in rows]

@@ -291,6 +291,7 @@ def _of_reply(reply: ChatReply, cost: Cost) -> dict[str, Any]:
     message = {
         "text": reply.text,
         "finish_reason": reply.finish_reason,
+        **({"thought": reply.thought} if reply.thought else {}),
         **({"refusal": reply.refusal} if reply.refusal else {}),
         **({"calls": calls} if calls else {}),
     }

@@ -11,9 +11,10 @@ import asyncio
 import os
 import re
 import time
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from email.message import Message
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 from urllib.parse import quote
@@ -24,12 +25,14 @@ from typing_extensions import TypedDict
 
 from runner.errors import EvaluationError, InputError, Problem, StopRunError, UncertainWriteError
 from runner.llm.limiter import Ending, Limiter, limiter_of
+from runner.llm.reply_body import decode_text, read_json
 from runner.llm.retry import Patience
 from runner.llm.settings import Limit, Variable
 from runner.llm.toll import Toll
-from runner.llm.verdict import retry_after_s
-from runner.system.redaction import learn_variable, redact, redacted_bytes
+from runner.llm.verdict import ToldError, retry_after_s
+from runner.system.redaction import learn_variable, redact
 from runner.system.stopwatch import in_line
+from runner.text.reply import error_text
 from runner.words.wording import wording
 
 if TYPE_CHECKING:
@@ -42,7 +45,7 @@ KEY_OF_REQUEST = "Idempotency-Key"
 PLACEHOLDER = re.compile(r"\{(\w+)\}")
 AGAIN = frozenset({408, 409, 425, 500, 502, 503, 504})
 ACCESS = frozenset({401, 403})
-EVENTS = "text/event-stream"
+MOVED = frozenset({404, 405})
 
 
 @with_config(ConfigDict(extra="forbid"))
@@ -95,7 +98,8 @@ class Endpoint:
     is temporarily unavailable. A reply of too many requests (429, Retry-After) is followed by the pause that it
     demands. `max_concurrency` and `requests_per_minute` hold for all callers of this service with these headers in this
     process. `language`: of messages. `delta`: JMESPath of the piece of an answer in one server-sent event; None: such
-    replies are refused."""
+    replies are refused. A service that answered before is not at the wrong address: then an address that it does not
+    know, or a redirect, is an error of that request alone."""
 
     def __init__(
         self,
@@ -117,6 +121,7 @@ class Endpoint:
         self._patience = Patience(attempts=retries + 1)
         self._session: ClientSession | None = None
         self._users = 0
+        self._answered: set[str] = set()  # requests by name
 
     def problems(self) -> list[Problem]:
         """Headers whose variable is not set."""
@@ -175,19 +180,24 @@ class Endpoint:
         return (await self.exchange(request, missing_is_fine=missing_is_fine)).content
 
     async def exchange(
-        self, request: Request, toll: Toll | None = None, *, missing_is_fine: bool = False
+        self,
+        request: Request,
+        toll: Toll | None = None,
+        *,
+        missing_is_fine: bool = False,
+        fault_in: Callable[[Any], str] | None = None,
     ) -> EndpointReply:
         """The same with what it took. A `toll` is entered before each attempt, lost by those that bring nothing, and
-        for the caller to pay."""
+        for the caller to pay. `fault_in`: what is wrong with the JSON of a reply, in words; such an attempt failed."""
         began, attempts, failures, throttled_since = time.perf_counter(), 0, 0, 0.0
         while True:
             ticket = await self._enter(toll)
             sent_at = time.perf_counter()
             attempts += 1
-            reply = await self._attempt(request, ticket, toll)
+            reply = await self._attempt(request, ticket, toll, fault_in)
             if reply.is_fine or (missing_is_fine and reply.status == 404):
-                content = self._content(request, reply, toll) if reply.is_fine else None
-                return EndpointReply(content, attempts, sent_at - began)
+                self._answered.add(request.name)
+                return EndpointReply(reply.content, attempts, sent_at - began)
             if toll is not None:
                 toll.lose(may_be_billed=False)
             if reply.status == 429:
@@ -215,11 +225,13 @@ class Endpoint:
                 raise
             return ticket
 
-    async def _attempt(self, request: Request, ticket: int, toll: Toll | None) -> _Reply:
+    async def _attempt(
+        self, request: Request, ticket: int, toll: Toll | None, fault_in: Callable[[Any], str] | None
+    ) -> _Reply:
         ending: Ending = "failed"
         after_s = None
         try:
-            reply = await self._exchange(request)
+            reply = self._with_content(request, await self._exchange(request), fault_in)
             ending = "throttled" if reply.status == 429 else "answered" if reply.is_fine else "failed"
             after_s = None if (reply.after_s or 0) > self._patience.throttled_s else reply.after_s
         except BaseException:  # cancelled; the service may still process the request
@@ -268,20 +280,22 @@ class Endpoint:
         excerpt = _excerpt(body) or self._say("service.no_message")
         message = self._say("service.status", status=response.status, said=excerpt)
         headers = {name.lower(): value for name, value in response.headers.items()}
-        return _Reply(response.status, body, retry_after_s(headers), message, kind=response.content_type)
+        kind, charset = response.content_type, _charset(response)
+        return _Reply(response.status, body, retry_after_s(headers), message, kind=kind, charset=charset)
 
-    def _content(self, request: Request, reply: _Reply, toll: Toll | None) -> Any:
-        body = redacted_bytes(reply.body)
-        if request.is_write or not body.strip():
-            return None
+    def _with_content(self, request: Request, reply: _Reply, fault_in: Callable[[Any], str] | None) -> _Reply:
+        """The reply with its JSON, or with what is wrong with it. That to a write need not be JSON."""
+        if not reply.is_success:
+            return reply
         try:
-            if reply.kind == EVENTS and self._delta is not None:
-                return of_events(body, self._delta)
-            return orjson.loads(body)
+            content = read_json(reply.body, reply.kind, reply.charset, self._delta)
+            fault = fault_in(content) if fault_in is not None else ""
+        except ToldError as error:
+            content, fault = None, self._say("service.told", error=error_text(error.content))
         except ValueError:
-            if toll is not None:
-                toll.lose(may_be_billed=False)
-            raise EvaluationError(self._message(request, self._say("service.no_json", said=_excerpt(body)))) from None
+            said = _excerpt(decode_text(reply.body, reply.charset).encode("utf-8", "replace"))
+            content, fault = None, "" if request.is_write else self._say("service.no_json", said=said)
+        return replace(reply, content=content, fault=fault, message=fault or reply.message)
 
     def _check_patience(self, request: Request, reply: _Reply, lasting_s: float) -> None:
         if reply.after_s is not None and reply.after_s > self._patience.throttled_s:
@@ -299,15 +313,18 @@ class Endpoint:
             key = "service.access" if variables else "service.access_none"
             message = say(key, told=reply.message, variables=variables, setting=f"{setting}.headers")
             raise StopRunError(self._message(request, message))
+        has_answered = request.name in self._answered
+        if has_answered and (300 <= reply.status < 400 or reply.status in MOVED):
+            raise EvaluationError(self._message(request, answer))
         if 300 <= reply.status < 400:
             elsewhere = say("service.elsewhere", told=reply.message, setting=f"{setting}.url")
             raise StopRunError(self._message(request, elsewhere))
-        if reply.status in (404, 405):
+        if reply.status in MOVED:
             place = f"{setting}.{request.name}.path" if request.name != "url" else f"{setting}.url"
             raise StopRunError(self._message(request, say("service.missing", told=reply.message, setting=place)))
         if request.is_write and not request.key and reply.is_uncertain:
             raise UncertainWriteError(self._message(request, say("service.uncertain", told=answer)))
-        if reply.status > 0 and reply.status not in AGAIN:
+        if reply.status > 0 and reply.status not in AGAIN and not reply.is_success:
             raise EvaluationError(self._message(request, answer))
         if failures < self._patience.attempts:
             return
@@ -322,7 +339,7 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True)
 class _Reply:
-    """`status` 0: none came."""
+    """`status` 0: none came. `kind`: the content type, without parameters; `fault`: why the content is of no use."""
 
     status: int
     body: bytes = b""
@@ -330,55 +347,33 @@ class _Reply:
     message: str = ""
     is_down: bool = False
     kind: str = ""
+    charset: str | None = None
+    content: Any = None
+    fault: str = ""
+
+    @property
+    def is_success(self) -> bool:
+        return 200 <= self.status < 300
 
     @property
     def is_fine(self) -> bool:
-        return 200 <= self.status < 300
+        return self.is_success and not self.fault
 
     @property
     def is_uncertain(self) -> bool:
         """Whether the service may have done what it was asked for all the same."""
-        return not self.is_down and (self.status in AGAIN or self.status == 0 or self.status >= 500)
+        has_failed = self.status in AGAIN or self.status == 0 or self.status >= 500
+        return not self.is_down and (has_failed or bool(self.fault))
+
+
+def _charset(response: ClientResponse) -> str | None:
+    message = Message()
+    message["Content-Type"] = response.headers.get("Content-Type", "")
+    return message.get_content_charset()
 
 
 def _excerpt(body: bytes) -> str:
     return " ".join(body.decode("utf-8", "replace").split())[:SHOWN]
-
-
-# --- server-sent events ---------------------------------------------------------------------------
-
-
-def of_events(body: bytes, delta: str) -> dict[str, Any]:
-    """The keys of all events, later ones before earlier ones; `answer`: the pieces that `delta` finds, joined, unless
-    an event without a piece has an answer of its own. Data that is not JSON is a piece itself; [DONE] is skipped.
-    Raises ValueError where there is no event."""
-    keys: dict[str, Any] = {}
-    pieces: list[str] = []
-    full_answer: Any = None
-    data = list(_data_of_events(body))
-    if not data:
-        raise ValueError("no event")
-    for text in data:
-        try:
-            event = orjson.loads(text)
-        except ValueError:
-            event = None
-        piece = extract(delta, event) if isinstance(event, dict) else None if event is not None else text
-        if isinstance(piece, str):
-            pieces.append(piece)
-        elif isinstance(event, dict):
-            full_answer = event.get("answer", full_answer)
-        keys |= event if isinstance(event, dict) else {}
-    return {**keys, "answer": "".join(pieces) if full_answer is None else full_answer}
-
-
-def _data_of_events(body: bytes) -> Iterator[str]:
-    """The data lines of each event, joined (html.spec.whatwg.org, server-sent events)."""
-    text = body.decode("utf-8", "replace").removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
-    for block in text.split("\n\n"):
-        lines = [line.partition(":")[2].removeprefix(" ") for line in block.split("\n") if line.startswith("data:")]
-        if lines and (data := "\n".join(lines)) != "[DONE]":
-            yield data
 
 
 # --- templates ------------------------------------------------------------------------------------

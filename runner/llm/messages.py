@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal
 
+from runner.text.reply import Reply, is_limit, read_reply
+
 Role = Literal[
     "system", "memory", "generator", "judge", "summariser", "reranker", "agent", "embedder", "testset"
 ]  # what a request is made for, in the order of reports
@@ -69,8 +71,9 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class ChatReply:
-    """`attempts`: requests sent for it in this run (0: from the cache). `waited_s`: time in the queue before the last
-    attempt. `limit`: the most tokens allowed; None where the request named no limit."""
+    """`text`: as the server sent it (`read` takes it apart). `attempts`: requests sent for it in this run (0: from the
+    cache). `waited_s`: time in the queue before the last attempt. `limit`: the most tokens allowed; None where the
+    request named no limit. `thought`: what the server sent apart from the text, as `reasoning_content`."""
 
     text: str
     finish_reason: str | None
@@ -80,6 +83,11 @@ class ChatReply:
     attempts: int = 1
     waited_s: float = 0.0
     limit: int | None = None
+    thought: str = ""
+
+    def read(self, question: str = "") -> Reply:
+        """The answer of the reply to a question, apart from thoughts and the like."""
+        return read_reply(self.text, question, thought=self.thought, cut_off=is_limit(self.finish_reason))
 
     @property
     def cached(self) -> bool:
@@ -95,14 +103,15 @@ class ChatReply:
 
     def as_live(self, usage: Usage, attempts: int, waited_s: float, limit: int | None) -> ChatReply:
         """The reply as one that has just arrived."""
-        return ChatReply(self.text, self.finish_reason, self.refusal, usage, self.calls, attempts, waited_s, limit)
+        told = self.text, self.finish_reason, self.refusal, usage, self.calls
+        return ChatReply(*told, attempts, waited_s, limit, self.thought)
 
     def within(self, limit: int | None) -> ChatReply:
         """The reply as it would be to a request with this limit."""
         if limit == self.limit:
             return self
         told = self.text, self.finish_reason, self.refusal, self.usage, self.calls
-        return ChatReply(*told, self.attempts, self.waited_s, limit)
+        return ChatReply(*told, self.attempts, self.waited_s, limit, self.thought)
 
     @property
     def broke_off(self) -> bool:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from runner.llm.messages import ChatReply, FunctionCall, Usage
 from runner.llm.verdict import ToldError
+from runner.text.reply import text_of_parts, thought_in
 
 if TYPE_CHECKING:
     import numpy as np
@@ -35,12 +36,12 @@ def chat_reply(body: Mapping[str, Any]) -> tuple[ChatReply, Usage | None]:
     message = _mapping(choice.get("message"), "choices.0.message")
     text, refusal, reason = message.get("content") or "", message.get("refusal"), choice.get("finish_reason")
     if isinstance(text, list):
-        text = "".join(_mapping(part, "a part of the content").get("text") or "" for part in text)
+        text = text_of_parts(_mapping(part, "a part of the content") for part in text)
     if not isinstance(text, str) or not isinstance(refusal, str | None) or not isinstance(reason, str | None):
         raise ValueError(f"expected a text, got {str(message)[:80]!r}")
     usage = _usage(body.get("usage"), "completion_tokens")
     calls = tuple(map(_call, message.get("tool_calls") or ()))
-    return ChatReply(text, reason, refusal, Usage(), calls), usage
+    return ChatReply(text, reason, refusal, Usage(), calls, thought=thought_in(body)), usage
 
 
 def _first_choice(choices: Any) -> Mapping[str, Any]:
@@ -92,6 +93,7 @@ def reply_to_json(reply: ChatReply, usage: Usage) -> dict[str, Any]:
     calls = [[call.id, call.name, call.arguments] for call in reply.calls]
     return {
         **({"calls": calls} if calls else {}),
+        **({"thought": reply.thought} if reply.thought else {}),
         "text": reply.text,
         "finish_reason": reply.finish_reason,
         "refusal": reply.refusal,
@@ -104,7 +106,7 @@ def reply_from_json(reply: Mapping[str, Any]) -> ChatReply:
     values."""
     calls = tuple(FunctionCall(*call) for call in reply.get("calls", ()))
     fields = reply["text"], reply["finish_reason"], reply["refusal"]
-    return ChatReply(*fields, Usage(*reply["usage"]), calls, attempts=0)
+    return ChatReply(*fields, Usage(*reply["usage"]), calls, attempts=0, thought=reply.get("thought", ""))
 
 
 def _usage(usage: Any, answer: str | None = None) -> Usage | None:

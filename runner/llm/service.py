@@ -22,7 +22,7 @@ from typing_extensions import TypedDict
 from runner.data.fields import clean
 from runner.errors import EvaluationError, Problem, ReplyError, StopRunError
 from runner.llm import metering
-from runner.llm.cache import Reply
+from runner.llm.cache import Reply as StoredReply
 from runner.llm.calls import CallRequest
 from runner.llm.door import Door
 from runner.llm.endpoint import EndpointReply, expression_problem, extract
@@ -36,6 +36,7 @@ from runner.llm.toll import Toll
 from runner.records import NamedContext, Query, SystemReply
 from runner.system import stopwatch, terminal
 from runner.system.redaction import mark_secrets, marked_bytes, redact, redacted_bytes
+from runner.text.reply import Reply, error_in, read_body, text_of_parts, thought_in
 from runner.words.wording import Wording, wording
 
 HOPELESS = 8  # consecutive questions without a usable reply, after which the system counts as broken
@@ -61,6 +62,7 @@ class FormSettings(TypedDict, total=False):
     ids: str | None
     scores: str | None
     usage: str | None
+    error: str | None
 
 
 @with_config(ConfigDict(extra="forbid"))
@@ -99,13 +101,15 @@ class Service:
         """A run starts: what was hopeless before is tried again."""
         self._failed_in_a_row = 0
 
-    async def ask(self, content: Mapping[str, Any], send: Send, form: ReplyForm, repeat: int) -> SystemReply:
+    async def ask(
+        self, content: Mapping[str, Any], send: Send, form: ReplyForm, repeat: int, question: str = ""
+    ) -> SystemReply:
         """The reply to a question, as `form` reads it. `content`: all that the reply depends on; `send` is called where
         no reply is stored, with the place of the request in the budget and a key that is the same whenever the request
-        is sent again. Raises StopRunError for errors that hold for all questions, EvaluationError for an error of this
-        one."""
+        is sent again. `question`: in words. Raises StopRunError for errors that hold for all questions, EvaluationError
+        for an error of this one."""
         try:
-            reply = await self._ask_and_read(content, send, form, repeat)
+            reply = await self._ask_and_read(content, send, replace(form, question=question), repeat)
         except StopRunError:
             raise
         except EvaluationError as error:
@@ -194,7 +198,9 @@ class Service:
             terminal.note(self._say("system.first", name=self.name, setting=setting, keys=keys))
         return value
 
-    def _rehearse(self, rehearsal: Rehearsal, key: bytes, stored_reply: Reply | None, form: ReplyForm) -> SystemReply:
+    def _rehearse(
+        self, rehearsal: Rehearsal, key: bytes, stored_reply: StoredReply | None, form: ReplyForm
+    ) -> SystemReply:
         """A made-up reply. The own cost of the system is unknown before it replies."""
         expected = rehearsal.expected[self._account]
         if stored_reply is not None:
@@ -280,6 +286,7 @@ class ReplyForm:
 
     settings: FormSettings
     say: Wording
+    question: str = ""
 
     def problems(self) -> Iterator[Problem]:
         """Problems of invalid expressions."""
@@ -289,13 +296,32 @@ class ReplyForm:
                 yield Problem(f"system.{name}", self.say("setting.expression", expression=expression, reason=reason))
 
     def _expressions(self) -> Iterator[tuple[str, str]]:
-        for name in ("answer", "contexts", "ids", "scores", "usage"):
+        for name in ("answer", "contexts", "ids", "scores", "usage", "error"):
             if (expression := self.settings.get(name)) is not None:
                 yield name, str(expression)
 
     def read(self, reply: Any) -> SystemReply:
         keys = tuple(map(str, reply))[:KEYS] if isinstance(reply, Mapping) else ()
-        return SystemReply(self._answer(reply), self._contexts(reply), keys)
+        said = self._parts(reply, self._answer(reply))
+        if said.error:
+            raise ReplyError(redact(f"system.answer: {self.say('service.told', error=said.error)}"))
+        return SystemReply(said.answer, self._contexts(reply), keys, said.cut_off, said.thought)
+
+    def fault_in(self, reply: Any) -> str:
+        """What is wrong with a reply that may be another one when it is asked for again; empty for any other."""
+        if reply is None:
+            return self.say("reply.empty")
+        try:
+            answer = extract(self._answer_expression, reply)
+            error = self._parts(reply, answer if isinstance(answer, str) else "").error
+        except EvaluationError:
+            return ""
+        is_told = error and (answer is None or isinstance(answer, str))
+        return self.say("service.told", error=error) if is_told else ""
+
+    def _parts(self, reply: Any, answer: str) -> Reply:
+        """The answer, apart from thoughts and errors. A setting that finds an error beside an answer finds one."""
+        return read_body(reply, answer, self.question, error=extract(self.settings.get("error"), reply))
 
     def cost(self, reply: Any) -> Cost:
         """The tokens and USD that the reply states; a price that it does not state is unknown."""
@@ -307,14 +333,26 @@ class ReplyForm:
         usd = next((usage[key] for key in FOR_COST if _is_amount(usage.get(key))), None)
         return Cost(Usage(sent, received), None if usd is None else round(usd * 1e9))
 
+    @property
+    def _answer_expression(self) -> str:
+        return self.settings.get("answer") or "answer"
+
     def _answer(self, reply: Any) -> str:
-        expression = self.settings.get("answer") or "answer"
-        answer = extract(expression, reply)
+        """The text of the answer, empty where the model only thought or the reply says null."""
+        answer = extract(self._answer_expression, reply)
+        if isinstance(answer, list) and answer and all(isinstance(part, Mapping) and "type" in part for part in answer):
+            return clean(text_of_parts(answer))
+        if answer is None and (thought_in(reply) or error_in(reply) or self._is_null(reply)):
+            return ""
         if answer is None:
             raise self._wrong("answer", "reply.no_answer", reply, setting="system.answer")
         if not isinstance(answer, str):
             raise self._wrong("answer", "reply.not_text", reply, kind=self._kind(answer))
         return clean(answer)
+
+    def _is_null(self, reply: Any) -> bool:
+        """Whether the reply has the key of the answer, with null."""
+        return isinstance(reply, Mapping) and self._answer_expression in reply
 
     def _contexts(self, reply: Any) -> tuple[NamedContext, ...] | None:
         texts, ids = self._list_of("contexts", reply), self._list_of("ids", reply)

@@ -12,6 +12,7 @@ from runner.errors import EvaluationError, ReplyError, StopRunError
 from runner.llm.loose_json import OutsideRangeError, integer, replace_surrogates
 from runner.llm.messages import ChatReply, ChatRequest, Message
 from runner.text.language import detect_language
+from runner.text.reply import split_thought
 
 T = TypeVar("T")
 
@@ -21,6 +22,10 @@ IDENTICAL = 3  # attempts with the same request, before one that shows the model
 REASON = 500  # characters of an error, which may quote the whole reply
 SHOWN = 2000  # characters of the unusable reply in the repair request
 
+ONLY_THOUGHT = (
+    "for the server sent all of it as the model's reasoning (reasoning_content): raise max_tokens, or turn thinking "
+    "off by a parameter in provider.NAME.add"
+)
 REPAIR = {
     "en": "Your reply could not be used: {reason}. Reply again with nothing but one JSON object of the form asked for.",
     "ko": "방금 응답은 사용할 수 없습니다: {reason}. 요청한 형식의 JSON 객체 하나만 다시 출력하세요.",
@@ -94,6 +99,8 @@ def _object_of(reply: ChatReply) -> Mapping[str, Any]:
         raise ReplyError(_cut_off(reply))
     if reply.broke_off:
         raise ValueError(f"the reply broke off after {reply.usage.output_tokens} of {reply.limit} tokens")
+    if reply.thought and not reply.text.strip():
+        raise ValueError(f"the reply is empty, {ONLY_THOUGHT}")
     return last_object(reply.text)
 
 
@@ -106,8 +113,8 @@ def last_object(text: str) -> Mapping[str, Any]:
     """The last JSON object in a text that may hold thoughts, prose, code fences and other objects around it; its
     strings may hold line breaks, its numbers be NaN and infinite. Raises ValueError when there is none, or when it
     names something twice."""
-    answer = text.rpartition("</think>")[2]
-    if not answer.strip():
+    answer, _ = split_thought(text.strip())
+    if not answer:
         raise ValueError("the reply is empty")
     last: Mapping[str, Any] | None = None
     broken, start = 0, BEGINNING.search(answer)

@@ -2,6 +2,7 @@
 
 The first of these rules that applies decides a question; its row names the rule (`right_by`):
 
+no_answer     the system said nothing: wrong, also where the question has no answer
 answered      the system answered a question that has no answer: wrong
 declined      the system said that it has no answer: right if the question has none; wrong if it has one, unless the
               answer gives the reference after all
@@ -38,6 +39,7 @@ IDENTITY = "right"  # the name of `high` in the identity of a run
 RULES = {  # rule -> its kind (Metric.rules); what does not compare an answer with a reference goes with any
     "declined": "",
     "answered": "",
+    "no_answer": "",
     "unknown": "",
     "checks": "",
     "not_judged": "",
@@ -82,6 +84,7 @@ METRICS = (
 )
 
 By = Literal[
+    "no_answer",
     "declined",
     "answered",
     "not_judged",
@@ -120,6 +123,7 @@ def decide(
     *,
     answerable: bool,
     declined: bool,
+    silent: bool = False,
     by_reference: Decision | None,
     high: float = 1.0,
     correctness: float | None = None,
@@ -132,6 +136,7 @@ def decide(
     Args:
         answerable: whether the question has an answer.
         declined: whether the system said that it has none.
+        silent: whether it said nothing.
         by_reference: the decision without a model (runner.metrics.reference_rule); None where no reference is known.
         high: above it a score of a judge is high.
         correctness: what a model said of the answer beside the references, 0..1; None where none was asked.
@@ -139,6 +144,8 @@ def decide(
         faithfulness: of the judge, 0..1.
         answer_relevancy: of the judge, 0..1.
     """
+    if silent:
+        return Decision(False, "no_answer")
     if not answerable:
         return Decision(declined, "declined" if declined else "answered")
     if declined:

@@ -63,6 +63,7 @@ def brief(run: RunFolder) -> list[RenderableType]:
     spent = cost(document) or ([(document.say("cost.cost"), document.say("cost.free"))] if is_whole else [])
     facts = [*([] if is_whole else ending_rows(document)), *spent, *data_problems(document)]
     blocks = [
+        *_missing_gold(document),
         *(part for part in (_scores(document), thresholds.thresholds(document)) if part is not None),
         *_sentences(document.offer.sections(document)),
         *notes(document),
@@ -75,6 +76,13 @@ def brief(run: RunFolder) -> list[RenderableType]:
         *renderables(blocks, dense=True),
         *next_steps(_ways_of_run(document), document.say),
     ]
+
+
+def _missing_gold(document: Document) -> Iterator[Note]:
+    """How many questions name relevant documents that do not exist: no number below is about them."""
+    count = ((document.summary.get("counts") or {}).get("lost_at") or {}).get("not_in_corpus")
+    if count:
+        yield Note(document.say("brief.missing_gold", n=count, total=document.cases["total"]), "alarm", TERMINAL)
 
 
 def _scores(document: Document) -> Section | None:
@@ -130,8 +138,12 @@ def brief_sweep(folder: Path, sweep: Sweep | None = None, *, bold: bool | None =
     is_bold = Console().color_system is not None if bold is None else bold
     mark = "" if is_bold else MARK
     leader = leading_run(sweep)
+    document = None if leader is None else Document.of(open_run(folder / leader))
     few = _limit_runs(sweep)
-    blocks: list[Block] = [runs(few, folder, errors=False, mark=mark)]
+    blocks: list[Block] = [
+        *(() if document is None else _missing_gold(document)),
+        runs(few, folder, errors=False, mark=mark),
+    ]
     if len(few.cells) < len(sweep.cells):
         blocks.append(Note(_shown_line(few, sweep), "quiet", TERMINAL))
     blocks += [Note(line, media=TERMINAL)] if (line := _undecided(few)) else []
@@ -141,8 +153,7 @@ def brief_sweep(folder: Path, sweep: Sweep | None = None, *, bold: bool | None =
         blocks += evidence(sweep)
         blocks += [Note(line, "quiet", TERMINAL) for line in obstacle_lines(sweep)]
     blocks += [each for each in (*of_evaluations(sweep), gap(sweep), judges(sweep)) if each is not None]
-    if leader is not None:
-        document = Document.of(open_run(folder / leader))
+    if leader is not None and document is not None:
         blocks += failing_questions(document, run_label(sweep, leader), more_failed=has_more_k(sweep, leader))
     if spent := _spending(sweep):
         blocks.append(Note(spent, media=TERMINAL))

@@ -198,6 +198,13 @@ def _answer(row: Row, k: int | None, say: Wording) -> Iterator[Fact]:
         yield Fact(say("worst.answer"), text, size="answer")
 
 
+def _thought(row: Row, k: int | None, say: Wording) -> Iterator[Fact]:
+    """What the model thought, folded: nobody judges it."""
+    if thought := str(_output(row).get("thought") or ""):
+        item = Item(say("case.thought", n=f"{len(thought):,}"), text=thought)
+        yield Fact(say("case.not_judged"), items=[item], size="context", media=PAGE | TERMINAL)
+
+
 def _citations(row: Row, k: int | None, say: Wording) -> Iterator[Fact]:
     wrong = _output(row).get("citations_out_of_range") or ()
     text = "; ".join(say("case.cites_nothing_there", number=number) for number in wrong)
@@ -337,6 +344,7 @@ TELLING: Mapping[str, Callable[[Row, int | None, Wording], Iterable[Fact]]] = {
     "known": _references,
     "retrieved": _retrieved_facts,
     "answer": _answer,
+    "thought": _thought,
     "citations": _citations,
     "why": _reason,
     "scores": _scores,

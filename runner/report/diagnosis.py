@@ -11,7 +11,7 @@ from runner.metrics.judged import CORRECTNESS
 from runner.report.blocks import EVERYWHERE, MARKDOWN, Block, Cell, Grid, Note, Section, Steps, Table, section
 from runner.report.document import Document
 from runner.report.metric import applies, rubric
-from runner.report.run import stages_of
+from runner.report.run import stage_name, stages_of
 from runner.report.trust import failing
 from runner.words.wording import Wording
 
@@ -116,7 +116,7 @@ def _failures(document: Document) -> Iterator[Note]:
         return
     stage, count = max(stages, key=lambda entry: entry[1])
     total = sum((document.counts.get("lost_at") or {}).values())
-    name, share = say.name("lost_at", stage), f"{count / total:.1%}"
+    name, share = stage_name(stage, document), f"{count / total:.1%}"
     yield Note(say("diagnosis.largest", stage=name, count=count, total=total, share=share), "strong", EVERYWHERE)
     ids = [str(row.get("id")) for row in document.folder.rows() if (row.get("labels") or {}).get("lost_at") == stage]
     named, left = ", ".join(ids[:MAX_QUESTIONS]), len(ids) - MAX_QUESTIONS

@@ -14,7 +14,7 @@ from runner.report.blocks import EVERYWHERE, FILES, TERMINAL, Block, Cell, Note,
 from runner.report.comparison_words import Record, chance, interval, list_items, signed_number
 from runner.report.diagnosis import withheld_note
 from runner.report.document import Document
-from runner.report.run import stages_of
+from runner.report.run import stage_name, stages_of
 from runner.report.sweep import Sweep
 from runner.report.sweep_answers import ROWS
 from runner.report.sweep_comparison import differing_metrics, has_others, label, obstacles, run_label, warnings
@@ -133,7 +133,8 @@ def failing_questions(document: Document, run: str, *, more_failed: bool = False
         if (stage, more_failed) == (BELOW_K, True)
         else say.texts.get(f"lost_meaning.{stage}", "")
     )
-    tables = _stage_tables([(stage, count, ", ".join(ids_by_stage[stage])) for stage, count in stages], say)
+    rows = [(stage_name(stage, document), count, ", ".join(ids_by_stage[stage])) for stage, count in stages]
+    tables = _stage_tables(rows, say)
     block = section("", lead, *tables, Note(remedy, media=EVERYWHERE))
     return [block] if block is not None else []
 
@@ -141,7 +142,7 @@ def failing_questions(document: Document, run: str, *, more_failed: bool = False
 def _stage_tables(stages: Sequence[tuple[str, int, str]], say: Wording) -> Iterator[Table]:
     """Stage, number of questions, some of their ids; the terminal needs no headers."""
     rows: list[list[str | Cell]] = [
-        [say.name("lost_at", stage), f"{count:,}", Cell(ids, "quiet", is_data=True)] for stage, count, ids in stages
+        [name, f"{count:,}", Cell(ids, "quiet", is_data=True)] for name, count, ids in stages
     ]
     indented = [[f"  {name}", *others] for name, *others in rows]
     yield Table(["", "", ""], indented, right=(1,), media=TERMINAL)

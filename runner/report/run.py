@@ -36,10 +36,12 @@ from runner.words.wording import Wording
 UNFINISHED = ("partial", "failed", "running")
 MAIN_CHOICES = ("dataset", "retriever", "tokenizer", "embedder", "generator", "system", "judge")
 STAGES = (
-    "not_in_corpus", "not_retrieved", "below_k", "wrong_answer", "answered_unanswerable", "refused_answerable",
-    "wrong_unexplained", "refused_unexplained",
+    "not_in_corpus", "not_retrieved", "below_k", "cut_off", "no_answer", "wrong_answer", "answered_unanswerable",
+    "refused_answerable", "wrong_unexplained", "refused_unexplained",
 )  # fmt: skip
 
+
+CUT_OFF = "cut_off"
 
 # --- what ran -------------------------------------------------------------------------------------
 
@@ -177,13 +179,14 @@ def failures_by_stage(document: Document) -> Section | None:
     if not counts:
         return None
     stages, total = stages_of(document), sum(counts.values())
+    cut_off = Note(_cut_off_note(document), media=EVERYWHERE)
     if not stages:
         declined = _declined_note(document)
-        return section("lost", say("lost.title"), Note(declined or say("lost.nothing"), media=EVERYWHERE))
+        return section("lost", say("lost.title"), Note(declined or say("lost.nothing"), media=EVERYWHERE), cut_off)
     line = say("lost.total", failing=sum(count for _, count in stages), total=total)
     headers = [say("lost.place"), say("diagnosis.count"), say("diagnosis.share"), say("lost.meaning")]
     rows = [
-        [say.name("lost_at", stage), str(count), f"{count / total:.1%}", say.texts.get(f"lost_meaning.{stage}", "")]
+        [stage_name(stage, document), str(count), f"{count / total:.1%}", say.texts.get(f"lost_meaning.{stage}", "")]
         for stage, count in stages
     ]
     return section(
@@ -191,9 +194,36 @@ def failures_by_stage(document: Document) -> Section | None:
         say("lost.title"),
         Note(f"{line}.", media=EVERYWHERE),
         Note(_declined_note(document), media=EVERYWHERE),
+        cut_off,
         Table(headers, rows, right=(1, 2), media=MARKDOWN),
         Table(["", ""], [row[:2] for row in rows], media=TERMINAL),
         Table([headers[0], "", *headers[1:3]], list(_waterfall(rows, stages, total, say)), right=(2, 3), media=PAGE),
+    )
+
+
+def stage_name(stage: str, document: Document) -> str:
+    """The name of a failure stage; that of replies which were cut off names the setting that limits them."""
+    limit = _limit(document) if stage == CUT_OFF else ""
+    return document.say("lost.cut_off", limit=limit) if limit else document.say.name("lost_at", stage)
+
+
+def _limit(document: Document) -> str:
+    """`generator.max_tokens=1024`; empty where the limit is that of somebody else."""
+    run = document.run
+    config, has_system = run.get("config") or {}, (run.get("choices") or {}).get("system") not in (None, "none")
+    limit = None if has_system else (config.get("generator") or {}).get("max_tokens")
+    return "" if limit is None else f"generator.max_tokens={limit}"
+
+
+def _cut_off_note(document: Document) -> str:
+    """A note where some of the replies that were cut off are right."""
+    cut_off = (document.counts.get("reply") or {}).get(CUT_OFF, 0)
+    right = cut_off - (document.counts.get("lost_at") or {}).get(CUT_OFF, 0)
+    if right <= 0:
+        return ""
+    total, limit = sum((document.counts.get("lost_at") or {}).values()), _limit(document)
+    return document.say(
+        "lost.also_cut_off", n=cut_off, total=total, right=right, limit=limit or document.say("lost.own_limit")
     )
 
 

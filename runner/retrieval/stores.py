@@ -468,6 +468,7 @@ class Keeping(Protocol):
         """
 
 
+RESUMES = " Run the same command again to resume"
 OPTIONAL: Mapping[type, tuple[type, ...]] = {Store: (Within, Filtering, WordSearching, Telling, Keeping)}
 
 
@@ -476,11 +477,11 @@ def collection_name(content: Mapping[str, Any]) -> str:
     return f"runner_{fingerprint([LAYOUT, content])[:24]}"
 
 
-def unreachable_error(transfer: Transfer, reason: str, attempts: int) -> StopRunError:
-    """The error for a store that did not answer in so many attempts."""
+def unreachable_error(transfer: Transfer, reason: str, attempts: int, then: str = RESUMES) -> StopRunError:
+    """The error for a store that did not answer in so many attempts; `then`: what the same command does again."""
     return StopRunError(
         f"{transfer.setting}: the store at {transfer.place} cannot be reached: {reason} (asked {attempts} times); is "
-        "it up, and the address right? Run the same command again to resume"
+        f"it up, and the address right?{then}"
     )
 
 

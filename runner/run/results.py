@@ -85,11 +85,10 @@ def summary_of(
     rows = tally.pass_through(journal.rows_with_places(ids))
     known: Known = make_once("estimates", "", dict)
     numbers = aggregate(rows, catalogue_in(head), seed=options.seed, total=len(ids), shared_estimates=known)
-    models = models_among(components.parts.values())
     judging = tally.votes.judging(seed=options.seed)
     more = components.root.sums(journal.rows(ids)) if isinstance(components.root, Summing) else {}
     costs, clamped = tally.costs.sums(), tally.clamped.counts()
-    timing = more.pop("timing", {}).get("latency", {})
+    timing = more.pop("timing", {})
     errors = sum(problem.severity == "error" for problem in finished.problems)
     return {
         "schema": SCHEMA,
@@ -106,13 +105,26 @@ def summary_of(
         **more,
         "facts": {**finished.preparation.facts, "baselines": _baselines(job, components)},
         "data_problems": {"errors": errors, "warnings": len(finished.problems) - errors},
-        "timing": {
-            "latency": {**tally.times.percentiles(), **timing},
-            **finished.preparation.timing,
-            **({} if models is None else models.usage(job.cell)),
-            "created_at": head["created_at"],
-            "elapsed_s": round(finished.elapsed_s, 3),
-        },
+        "timing": _timing(job, head, components, finished, timing),
+    }
+
+
+def _timing(
+    job: Job,
+    head: Mapping[str, Any],
+    components: BuiltComponents,
+    finished: Finished,
+    own: Mapping[str, Any],
+) -> dict[str, Any]:
+    """What depends on the clock; `own`: what the evaluation adds to it."""
+    models = models_among(components.parts.values())
+    return {
+        "latency": {**finished.tally.times.percentiles(), **own.get("latency", {})},
+        **{name: value for name, value in own.items() if name != "latency"},
+        **finished.preparation.timing,
+        **({} if models is None else models.usage(job.cell)),
+        "created_at": head["created_at"],
+        "elapsed_s": round(finished.elapsed_s, 3),
     }
 
 

@@ -36,7 +36,7 @@ class Collections:
         try:
             collections = await self._demand_keeping().list_collections(self._root)
         except AwayError as error:
-            raise unreachable_error(self._store.transfer, str(error), 1) from error
+            raise unreachable_error(self._store.transfer, str(error), 1, then="") from error
         return sorted(collections, key=lambda each: (each.made or datetime.max.replace(tzinfo=UTC), each.name))
 
     async def drop(self, name: str) -> None:

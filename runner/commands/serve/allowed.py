@@ -36,6 +36,7 @@ BARE = re.compile(r"[\w.:/@ ,\[\]'\"+-]*")  # of a value: no interpolation, no m
 RANGE = re.compile(r"range\([\d.,\s-]+\)")
 RESERVED = re.compile(r"_\w*_")  # part of a key that Hydra reads: classes, arguments, packages
 LONGEST = 2000
+FIXED = "is set by the server"
 
 Chosen = str | list[str] | None  # of a group
 
@@ -180,13 +181,22 @@ class Allowlist:
         if problems:
             raise ConfigError(problems)
 
+    def is_fixed(self, key: str) -> bool:
+        """Whether the words of the server set a key, in whichever spelling, what it is a part of, or a part of it."""
+        asked = _spelling(key)
+        for fixed in map(_spelling, self.fixed_keys):
+            is_part = asked.startswith(f"{fixed}.") and fixed not in self._choices
+            if asked == fixed or is_part or (fixed.startswith(f"{asked}.") and asked not in self._choices):
+                return True
+        return False
+
     def _problem(self, override: str) -> Problem | None:
         matched = FORM.fullmatch(override) if len(override) <= LONGEST else None
         if matched is None:
             return Problem(override[:80] or "''", "expected KEY=VALUE")
         key, value = matched.groups()
-        if key in self.fixed_keys or key.split(".")[0] == "budget":
-            return Problem(key, "is set by the server")
+        if self.is_fixed(key) or key.split(".")[0] == "budget":
+            return Problem(key, FIXED)
         if key in self.groups:
             return _unknown_choice(key, value, self.groups[key])
         if key not in OPTIONS and key not in self.settings and not key.startswith("threshold."):
@@ -200,6 +210,15 @@ class Allowlist:
         if setting is not None and setting.kind == "model" and not all(map(MODEL.fullmatch, _words(value))):
             return Problem(key, "expected PROVIDER:MODEL")
         return None
+
+
+def _spelling(key: str) -> str:
+    """The one spelling of a key: a threshold of `recall@5`, `recall_at_5` or `mean_recall_at_5` is the same."""
+    group, dot, metric = key.partition(".")
+    if group != "threshold" or not dot:
+        return key
+    name = metric.lower().replace("@", "_at_").removeprefix("mean_")
+    return f"threshold.{name.removesuffix('_at_k')}"
 
 
 def _is_open(group: str) -> bool:

@@ -34,6 +34,7 @@ FILE = "dataset.json"
 ID = re.compile(r"[0-9a-f]{32}")
 BLOCK = 1 << 20
 CHECK_S = 180.0
+FREELY_PACKED, MAX_RATIO = 8 << 20, 200  # bytes of a file; unpacked to packed, which no real text or sheet reaches
 MEMORY = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 # address space of the process that reads an upload: a small file may expand to any number of rows
 CHECK_BYTES = max(2 << 30, min(8 << 30, MEMORY // 4))
@@ -210,6 +211,9 @@ class _Writer:
             raise TooLargeError(f"{name[:80]}: it holds more than {self.bounds.n_files:,} files")
         if sum(entry.file_size for entry in entries) > self.bounds.n_bytes:
             raise TooLargeError(f"{name[:80]}: it holds more than {self.bounds.n_bytes:,} bytes")
+        for entry in entries:
+            if entry.file_size > FREELY_PACKED and entry.file_size > MAX_RATIO * entry.compress_size:
+                raise TooLargeError(f"{name[:80]}: {entry.filename[:80]} is packed more than {MAX_RATIO} to 1")
         return entries
 
     def _write(self, path: Path, part: str, source: IO[bytes]) -> Path:

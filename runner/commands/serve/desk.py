@@ -14,7 +14,7 @@ from typing import Any
 
 import orjson
 
-from runner.commands.serve.allowed import DATA, Allowlist, key_of
+from runner.commands.serve.allowed import DATA, FIXED, Allowlist, key_of
 from runner.commands.serve.datasets import Bounds, Dataset, Datasets, Part
 from runner.commands.serve.jobs import Job, Jobs, error_in, remove_folder, run_command
 from runner.commands.serve.rating import Sheet, Sheets
@@ -24,7 +24,7 @@ from runner.compare.case_index import without_surrogates
 from runner.config import arguments
 from runner.config.arguments import unquote
 from runner.config.compose import Plan, plan_of
-from runner.errors import ConfigError, InputError, did_you_mean
+from runner.errors import ConfigError, InputError, Problem, did_you_mean
 from runner.system.folder import legible, lines
 from runner.system.metadata import read_json
 from runner.system.store import fingerprint
@@ -225,6 +225,7 @@ class Desk:
             known = did_you_mean(evaluation[:80], self.allowed.experiments)
             raise InputError(f"evaluation_type: no evaluation '{evaluation[:80]}'{known}")
         self.allowed.vet(overrides)
+        self._demand_unfixed(dataset, evaluation, k)
         request_words = [*([f"k={k}"] if k is not None else []), *overrides]
         given_keys = {key_of(word) for word in request_words}
         if k is not None and any(key_of(word) == "k" for word in overrides):
@@ -232,6 +233,18 @@ class Desk:
         of_data = [word for word in dataset.words if key_of(word) not in given_keys and self._fits(word, evaluation)]
         flags = [word for folder in self.line.config_folders for word in ("--config-dir", folder)]
         return [*flags, f"+experiment={evaluation}", *self.line.overrides, *of_data, *request_words]
+
+    def _demand_unfixed(self, dataset: Dataset, evaluation: str, k: int | None) -> None:
+        """Raises ConfigError where a field of a request would change what the words of the server set."""
+        asked = [("evaluation_type", f"+experiment={evaluation}"), ("k", None if k is None else f"k={k}")]
+        asked += [("dataset_id", word) for word in dataset.words if self._fits(word, evaluation)]
+        problems = [
+            Problem(name, f"{key_of(word)} {FIXED}")
+            for name, word in asked
+            if word is not None and self.allowed.is_fixed(key_of(word)) and word not in self.line.overrides
+        ]
+        if problems:
+            raise ConfigError(problems)
 
     def _fits(self, word: str, evaluation: str) -> bool:
         """Whether a word of a data set fits an evaluation: given answers are of no use where no answers are

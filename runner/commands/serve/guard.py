@@ -164,11 +164,11 @@ class Guard:
             return None
         if not credentials and hmac.compare_digest(_cookie(headers), self.session.encode()):
             return None  # also while others try tokens: it cannot be guessed
+        if credentials.lower().startswith("bearer ") and self.is_token(credentials[7:].strip()):
+            return None  # whoever has the token is not locked out by those who guess it
         if (seconds := self.failures.wait_s(address)) > 0:
             retry = {"retry-after": str(round(seconds))}
             return 429, "too_many_failures", "too many wrong tokens; wait, and try again", retry
-        if credentials.lower().startswith("bearer ") and self.is_token(credentials[7:].strip()):
-            return None
         if credentials or _cookie(headers):
             self.failures.add(address)
         wants_page = "text/html" in headers.get("accept", "") and scope["method"] == "GET"

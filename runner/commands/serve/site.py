@@ -371,7 +371,8 @@ def sign_in(request: Request, token: Annotated[str, Form(max_length=1000)] = "")
     """Sets the cookie of who knows the token."""
     guard: Guard = request.app.state.guard
     address = request.client.host if request.client else ""
-    if (wait_s := guard.failures.wait_s(address)) > 0 or not guard.is_token(token):
+    if not guard.is_token(token):
+        wait_s = guard.failures.wait_s(address)
         guard.failures.add(address)
         return render_page(request, "sign_in.html.j2", 429 if wait_s else 401, is_wrong=True)
     response = RedirectResponse("/", 303)

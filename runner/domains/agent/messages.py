@@ -13,6 +13,7 @@ from runner.llm.messages import ChatReply, Function, FunctionCall, Message
 from runner.llm.tokens import count_tokens
 from runner.records import Assessment, Context, ToolCall
 from runner.text.language import Language
+from runner.text.reply import split_thought
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage, ModelResponse
@@ -37,10 +38,10 @@ def request_messages(messages: Sequence[ModelMessage], instructions: str | None)
 
 
 def response(reply: ChatReply) -> ModelResponse:
-    """The response of a reply; a refusal counts as text."""
+    """The response of a reply, without what the model thought; a refusal counts as text."""
     from pydantic_ai import ModelResponse, RequestUsage, TextPart, ToolCallPart
 
-    text = reply.text or reply.refusal or ""
+    text = split_thought(reply.text)[0] or reply.refusal or ""
     calls = [ToolCallPart(call.name, call.arguments, tool_call_id=call.id) for call in reply.calls]
     usage = RequestUsage(input_tokens=reply.usage.input_tokens, output_tokens=reply.usage.output_tokens)
     return ModelResponse([*([TextPart(text)] if text else []), *calls], usage=usage)

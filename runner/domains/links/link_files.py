@@ -8,7 +8,7 @@
     accepted, rejected  lists of notes that people took or refused there
     language (lang), tags, team, domain
 
-Other keys are free to stand there.
+Other keys are ignored, with a warning.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def write_links(rows: Iterable[Mapping[str, Any]], path: Path) -> None:
 
 
 def _case(fields: Fields) -> WrittenCase | None:
-    fields.warn_of_misspellings(KNOWN)
+    fields.warn_of_unknown(KNOWN)
     fields.time("created_at")
     case = WrittenCase(
         id=fields.required_text("id"),

@@ -89,8 +89,13 @@ def moment_record(moment: Moment, context: BuiltContext) -> dict[str, Any]:
 def answer_record(answer: Answer) -> dict[str, Any]:
     """The part of an answer that the row of a case stores."""
     citations = {"citations": list(answer.citations)} if answer.citations else {}
-    cut_off = {"cut_off": True} if answer.cut_off else {}
-    return {"answer": answer.text, "declined": answer.refused, **citations, **cut_off}
+    seldom = {"cut_off": answer.cut_off, "thought": answer.thought}
+    return {
+        "answer": answer.text,
+        "declined": answer.refused,
+        **citations,
+        **{name: value for name, value in seldom.items() if value},
+    }
 
 
 def words_of(conversation: Conversation) -> list[Any]:

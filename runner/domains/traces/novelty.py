@@ -35,6 +35,7 @@ class VectorCache:
         self._rows: Vector = np.zeros((max_elements, dimensions), dtype=np.float32)
         self._added_ms = np.zeros(max_elements)
         self._n_added = 0
+        self._length = 0  # of the vectors, once there is one
         self._ttl_ms, self.now_ms = ttl_ms, clock
 
     def __len__(self) -> int:
@@ -81,11 +82,17 @@ class VectorCache:
 
     def to_row(self, vector: Vector) -> Vector:
         """The vector with norm 1 (or 0), padded with zeros to `dimensions`, which does not change cosines. Raises
-        InputError for a vector with more dimensions."""
+        InputError for a vector with more dimensions, or with another number of them than the first one, and for one
+        that holds NaN or infinity."""
         dimensions = self._rows.shape[1]
         if len(vector) > dimensions:
             raise InputError(f"novelty.dimensions: {dimensions}, but the embedder's vectors have {len(vector)}")
+        self._length = self._length or len(vector)
+        if len(vector) != self._length:
+            raise InputError(f"novelty: the embedder's vectors have {self._length} numbers, and one has {len(vector)}")
         length = float(np.linalg.norm(vector))
+        if not np.isfinite(length):
+            raise InputError("novelty: the embedder made a vector that holds NaN or infinity")
         placed = np.zeros(dimensions, dtype=np.float32)
         placed[: len(vector)] = vector / length if length else vector
         return placed

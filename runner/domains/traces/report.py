@@ -29,10 +29,12 @@ def sections(document: Document) -> Iterator[Section | None]:
         return
     unknown = _unknown(traces, say)
     not_judged = Note(say("trace.not_judged"), "quiet") if traces.get("completion_not_judged") else None
-    latency = (document.summary.get("timing") or {}).get("latency") or {}
-    embedding_note = Note(say("trace.embedding_share"), "quiet") if "embedding_share" in latency else None
+    timing = document.summary.get("timing") or {}
+    is_embedded = "embedding_share" in (timing.get("latency") or {})
+    embedding_note = Note(say("trace.embedding_share"), "quiet") if is_embedded else None
+    budget_note = _budget(timing.get("trace_budget") or {}, say)
     if not traces.get("domains"):
-        yield section("traces", say("trace.title"), unknown, not_judged, embedding_note)
+        yield section("traces", say("trace.title"), unknown, not_judged, budget_note, embedding_note)
         return
     least = _least_alike(traces, say)
     yield section(
@@ -40,6 +42,7 @@ def sections(document: Document) -> Iterator[Section | None]:
         say("trace.title"),
         unknown,
         not_judged,
+        budget_note,
         embedding_note,
         section("", say("trace.domains"), _domains(traces, say), _chart({"": traces}, say)),
         section("", say("trace.shares"), _shares(traces, say), Note(say("trace.shares_explain"), "quiet"), media=FILES),
@@ -49,6 +52,11 @@ def sections(document: Document) -> Iterator[Section | None]:
         _agreement(traces, say),
         Note(_outliers(traces, say)),
     )
+
+
+def _budget(counts: Mapping[str, int], say: Wording) -> Note | None:
+    """How many traces took longer than the budget; nothing where none did."""
+    return Note(say("trace.over_budget", **counts), media=EVERYWHERE) if counts.get("over") else None
 
 
 def _unknown(traces: Traces, say: Wording) -> Note | None:

@@ -18,6 +18,7 @@ from runner.metrics.trace import DIMENSIONS, RULES
 Floats = NDArray[np.float64]
 
 NOTHING = float("nan")
+BUDGET_MS = 100  # for scoring one trace
 FAR = 3.5  # robust z from which a score is an outlier
 MAD_TO_SD = 0.6745  # Iglewicz and Hoaglin, How to detect and handle outliers, 1993
 MEAN_TO_SD = 1.253314
@@ -34,18 +35,43 @@ def sums(rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     sensitivity  {profiles, tau: [[Kendall's tau-b of the orders under two profiles, null where one has no order]]}
     agreement    with ratings, where traces have them: runner.metrics.agreement
     outliers     ids of traces whose score is far from those of their domain
+
+    `timing.trace_budget` counts the traces, `n`, that took more than `ms` milliseconds to score: `over` with their
+    share of embedding, `over_without_embedding` without it.
     """
-    columns, n_unknown = _Columns(), 0
+    columns, n_unknown, budget = _Columns(), 0, _Budget()
     for row in rows:
         if not isinstance(row.get("output"), Mapping):
             continue
+        budget.add(row)
         if row["metrics"].get("score") is not None:
             columns.add(row)
         elif "success" in row["output"] and row["output"]["success"] is None:
             n_unknown += 1
     unknown = {"unknown_success": n_unknown} if n_unknown else {}
     block = {**(columns.as_block() if columns.ids else {}), **unknown}
-    return {"trace": block} if block else {}
+    return {**({"trace": block} if block else {}), **budget.block()}
+
+
+class _Budget:
+    """The traces that took longer than the budget of the specification."""
+
+    def __init__(self) -> None:
+        self._n = self._over = self._over_without_embedding = 0
+
+    def add(self, row: Mapping[str, Any]) -> None:
+        timings = row.get("timings") or {}
+        if "scoring" not in timings:
+            return
+        embedding, scoring = ((timings.get(name) or {}).get("ms") or 0.0 for name in ("embedding_share", "scoring"))
+        self._n += 1
+        self._over += embedding + scoring > BUDGET_MS
+        self._over_without_embedding += scoring > BUDGET_MS
+
+    def block(self) -> dict[str, Any]:
+        """`timing` of the sums; empty where nothing was timed."""
+        counts = {"n": self._n, "over": self._over, "over_without_embedding": self._over_without_embedding}
+        return {"timing": {"trace_budget": {"ms": BUDGET_MS, **counts}}} if self._n else {}
 
 
 class _Columns:

@@ -144,7 +144,6 @@ async def test_an_empty_answer_is_asked_for_again(server: ModelsServer, models: 
     ("finish_reason", "requests", "error"),
     [
         ("stop", 3, "the answer was empty 3 times"),
-        ("length", 3, "the answer was empty 3 times"),  # for a server that counts fewer tokens than it might have
         ("content_filter", 1, "the answer was withheld by the server's content filter"),
     ],
 )
@@ -160,9 +159,72 @@ async def test_no_answer_at_all(
 
 async def test_an_answer_without_text_that_used_its_limit_is_final(server: ModelsServer, models: Models) -> None:
     server.respond = lambda body: ended(body, "", body["max_tokens"])
-    with pytest.raises(ReplyError, match="no text within max_tokens=1024"):
-        await answer(models)
+    assert await answer(models) == Answer("", cut_off=True)
     assert server.count == 1
+
+
+async def test_an_answer_without_text_that_broke_off_is_cut_off_in_the_end(
+    server: ModelsServer, models: Models
+) -> None:
+    says(server, "", finish_reason="length")  # a server that counts fewer tokens than it might have
+    assert await answer(models) == Answer("", cut_off=True)
+    assert server.count == 3
+
+
+async def test_a_thought_is_no_part_of_the_answer(server: ModelsServer, models: Models) -> None:
+    says(server, "<think>3 days? No. [4]</think>\n\nIt takes 5 days [1].<|im_end|>")
+    assert await answer(models) == Answer("It takes 5 days [1].", citations=(1,), thought="3 days? No. [4]")
+
+
+async def test_a_thought_that_reached_the_limit_leaves_no_answer(server: ModelsServer, models: Models) -> None:
+    server.respond = lambda body: ended(body, "<think>3 days, or 5", body["max_tokens"])
+    assert await answer(models) == Answer("", cut_off=True, thought="3 days, or 5")
+    assert server.count == 1
+
+
+async def test_a_thought_without_an_end_is_asked_for_again_and_leaves_no_answer(
+    server: ModelsServer, models: Models
+) -> None:
+    says(server, "<think>3 days, or 5")
+    assert await answer(models) == Answer("", thought="3 days, or 5")
+    assert server.count == 3
+
+
+async def test_an_error_in_place_of_the_answer_is_asked_for_again(server: ModelsServer, models: Models) -> None:
+    error = '{"answer": "", "error": "upstream is busy"}'
+    says(server, error, "5 days.")
+    assert (await answer(models)).text == "5 days."
+    says(server, error)
+    with pytest.raises(ReplyError, match="an error came in place of the answer 3 times: upstream is busy"):
+        await answer(models, temperature=0.5)
+
+
+def thinks(body: Any, content: str | None, name: str) -> Reply:
+    reply = completion(body, content)
+    said = json.loads(reply.body)
+    said["choices"][0]["message"][name] = "5 days, I think"
+    return replace(reply, body=json.dumps(said).encode())
+
+
+@pytest.mark.parametrize("name", ["reasoning_content", "reasoning"])
+async def test_a_thought_that_came_apart_is_kept(server: ModelsServer, models: Models, name: str) -> None:
+    server.respond = lambda body: thinks(body, "5 days.", name)
+    assert await answer(models) == Answer("5 days.", thought="5 days, I think")
+    assert await answer(models) == Answer("5 days.", thought="5 days, I think")  # from the cache
+    assert server.count == 1
+
+
+@pytest.mark.parametrize("name", ["reasoning_content", "reasoning"])
+async def test_a_reply_that_is_all_thought_is_named_with_what_helps(
+    server: ModelsServer, models: Models, name: str
+) -> None:
+    server.respond = lambda body: thinks(body, None, name)
+    with pytest.raises(ReplyError) as raised:
+        await answer(models)
+    assert str(raised.value) == (
+        "the answer was empty 3 times, for the server sent all of it as the model's reasoning (reasoning_content): "
+        "raise max_tokens, or turn thinking off by a parameter in provider.NAME.add"
+    )
 
 
 async def test_an_answer_that_breaks_off_is_asked_for_again_and_taken_in_the_end(

@@ -230,7 +230,7 @@ async def test_what_a_service_says_of_a_stored_turn_is_not_read(server: MemorySe
         ({"turns": "results[].memory"}, ["busy"], "the reply holds something else there"),
         ({"turns": None, "memory": "context.text"}, {"context": {"facts": []}}, "no key text, only facts"),
         ({"turns": "a || b"}, {"c": []}, "no key a, only c"),
-        ({"memory": "summary"}, {"error": "not now"}, "memory.read.memory: summary matches nothing: no key summary"),
+        ({"memory": "summary"}, {"error": "not now"}, "the reply is an error: not now"),
     ],
 )
 async def test_a_reply_in_which_no_path_exists_is_an_error(

@@ -91,14 +91,14 @@ def test_answers_alone_are_judged_by_what_is_known(capsys: pytest.CaptureFixture
     Path("x.csv").write_text("question,answer\nHow long is it?,It is long.\nWhy?,\n", encoding="utf-8")
     assert main(["import", "x.csv"]) == 0
     printed = capsys.readouterr().out
-    assert "  answer         answer  (1 of 2 rows)\n1 answers are blank: each counts as a refusal\n" in printed
+    assert "  answer         answer  (1 of 2 rows)\n1 answers are blank: each counts as no answer\n" in printed
     assert "Without contexts: faithfulness and the metrics of retrieval cannot be computed.\n" in printed
     summary = evaluate(printed)
-    assert summary["metrics"]["mean_answer_relevancy"]["n"] == 2
+    assert summary["metrics"]["mean_answer_relevancy"]["n"] == 1
     assert summary["metrics"].get("mean_faithfulness", {"n": 0})["n"] == 0
     rows = [json.loads(line) for line in Path("run/per_item.jsonl").read_text(encoding="utf-8").splitlines()]
     assert [row["labels"].get("lost_at") for row in sorted(rows, key=lambda row: str(row["id"]), reverse=True)] == [
-        "refused_unexplained",
+        "no_answer",
         None,
     ]
 

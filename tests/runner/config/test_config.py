@@ -64,6 +64,9 @@ def test_the_defaults_are_sound() -> None:
         ({"report": {"language": "fr", "high": 0.6}}, "report.language: expected 'en' or 'ko', got 'fr'"),
         ({"min_score": 2}, "min_score: expected 1 or less, got 2"),
         ({"kk": 3}, "kk: unknown option; did you mean 'k'?"),
+        ({"top_k": 3}, "top_k: unknown option; did you mean 'k'?"),
+        ({"topk": 3}, "topk: unknown option; did you mean 'k'?"),
+        ({"mode": "keyword"}, "mode: unknown option; did you mean 'retriever'?"),
         ({"judge": {"model": "x"}}, "judge: test_config has no judge; it uses "),
         (
             {"evaluation": {"_target_": f"{__name__}.Nothing", "k": 3, "j": 1}},

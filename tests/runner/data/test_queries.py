@@ -230,6 +230,15 @@ def test_misspelt_keys(tmp_path: Path, key: str, meant: str) -> None:
     assert problems[0] == f"q.jsonl:1: {key}: unknown, ignored; did you mean '{meant}'?"
 
 
+def test_an_unknown_difficulty_is_kept_and_told_once(tmp_path: Path) -> None:
+    lines = [GOOD | {"id": str(n), "difficulty": name} for n, name in enumerate(("hrad", "hrad", "mid", "medium"))]
+    queries, problems = read(tmp_path, *lines)
+    assert [query.difficulty for query in queries] == ["hrad", "hrad", "mid", "medium"]
+    assert problems == [
+        "q.jsonl:1: difficulty: unknown difficulty 'hrad', a slice of its own; expected easy, mid or hard"
+    ]
+
+
 def test_a_span_without_a_note_stands_in_the_only_gold_note(tmp_path: Path) -> None:
     (query,), _ = read(tmp_path, GOOD | {"expected_spans": ["quoted", {"start": 0, "end": 2}]})
     assert query.expected_spans == (Span("a", text="quoted"), Span("a", 0, 2))

@@ -2,10 +2,11 @@
 
 import gzip
 import json
+import time
 from datetime import datetime
 from pathlib import Path
 from typing import Any
-from zipfile import ZipFile
+from zipfile import ZIP_DEFLATED, ZipFile
 
 import pyarrow
 import pytest
@@ -30,7 +31,7 @@ def rows(path: Path, content: bytes | str | None = None, **settings: Any) -> lis
     return [row for _, row in table(path, content, **settings).rows]
 
 
-def refused(path: Path, content: bytes | str, **settings: Any) -> str:
+def refused(path: Path, content: bytes | str | None, **settings: Any) -> str:
     with pytest.raises(DataError) as raised:
         table(path, content, **settings)
     return str(raised.value).replace(f"{path.parent}/", "")
@@ -176,3 +177,34 @@ def test_packed(tmp_path: Path, ending: str) -> None:
     kind = "gzip" if ending == "gz" else "zstd"
     message = f"FILE: cannot read x.csv.{ending}: its {kind} data are damaged or cut off"
     assert refused(tmp_path / f"x.csv.{ending}", packed[:-6]) == message
+
+
+SHEET = (
+    '<worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><dimension ref="A1:XFD1048576"/>'
+    "<sheetData>{rows}</sheetData></worksheet>"
+)
+
+
+def workbook(path: Path, rows: str) -> Path:
+    """With this in place of the rows of its only sheet."""
+    book = Workbook()
+    book.active.append(["q", "a"])
+    book.save(path.with_suffix(".whole"))
+    with ZipFile(path.with_suffix(".whole")) as whole, ZipFile(path, "w", ZIP_DEFLATED) as bomb:
+        for name in whole.namelist():
+            text = SHEET.format(rows=rows).encode() if name.endswith("sheet1.xml") else whole.read(name)
+            bomb.writestr(name, text)
+    return path
+
+
+def test_a_workbook_has_the_cells_that_it_has_not_those_that_it_states(tmp_path: Path) -> None:
+    """A few kilobytes that state a billion cells held a process for minutes."""
+    cell = '<c r="{place}" t="inlineStr"><is><t>{text}</t></is></c>'
+    header = "".join(cell.format(place=f"{letter}1", text=letter) for letter in "AB")
+    filled = "".join(f'<row r="{n}">{cell.format(place=f"A{n}", text="x")}</row>' for n in range(2, 400))
+    began = time.process_time()
+    assert len(rows(workbook(tmp_path / "x.xlsx", f'<row r="1">{header}</row>{filled}'))) == 398
+    wide = "".join(f'<row r="{n}">{cell.format(place=f"XFD{n}", text="x")}</row>' for n in range(2, 4000))
+    told = refused(workbook(tmp_path / "y.xlsx", f'<row r="1">{header}</row>{wide}'), None)
+    assert told == "FILE: y.xlsx has more than 20,000,000 cells; expected a smaller sheet, or CSV"
+    assert time.process_time() - began < 20

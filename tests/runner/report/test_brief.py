@@ -273,3 +273,17 @@ def test_results_of_a_sweep_begin_with_what_is_better(tmp_path: Path) -> None:
     assert lines[0].strip() == "What this sweep shows" and lines[1].startswith(
         "Faithfulness against k=3, 40 cases: k=5"
     )
+
+
+@pytest.mark.parametrize(
+    ("language", "line"),
+    [
+        ("en", "3 of 10 questions name relevant documents that do not exist in the corpus"),
+        ("ko", "질문 10개 중 3개의 관련 문서가 말뭉치에 없습니다"),
+    ],
+)
+def test_gold_documents_that_do_not_exist_head_the_results(tmp_path: Path, language: str, line: str) -> None:
+    stages = ["not_in_corpus"] * 3 + ["none"] * 7
+    folder = write_run(tmp_path / "r", stages, config={**RUN["config"], "report": {"language": language}})
+    text = " ".join(" ".join(lines_of(brief(open_run(folder)))).split())
+    assert line in text and text.index(line) < text.index("Recall")

@@ -6,6 +6,7 @@ import socket
 import time
 from contextlib import ExitStack, suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -67,10 +68,20 @@ def test_a_token_is_needed_everywhere_and_tried_a_few_times(serving: Serving) ->
     client.cookies.clear()
     statuses = [client.get(RUNS, headers={"authorization": f"Bearer {n}"}).status_code for n in range(12)]
     assert statuses == [*[401] * 9, *[429] * 3]  # one was wrong before
-    refused = client.get(RUNS, headers=good)
+    refused = client.get(RUNS, headers={"authorization": "Bearer x"})
     assert (refused.status_code, refused.json()["error"]["code"]) == (429, "too_many_failures")
     assert 0 < int(refused.headers["retry-after"]) <= 60
-    assert client.get(RUNS, headers=session).status_code == 200, "who has signed in is not locked out by others"
+    assert client.post("/sign-in", data={"token": "wrong"}).status_code == 429
+    for headers in (session, good):
+        assert client.get(RUNS, headers=headers).status_code == 200, "who knows the token is not locked out by others"
+    assert client.post("/sign-in", data={"token": TOKEN}, follow_redirects=False).status_code == 303
+
+
+@pytest.mark.parametrize("more", ["", "; x[=1", f"; {COOKIE}=2", '; a="\\'])
+def test_guard_counts_wrong_cookies(serving: Serving, more: str) -> None:
+    client = serving(token=TOKEN)
+    cookies = [{"cookie": f"{COOKIE}={n}{more}"} for n in range(12)]
+    assert [client.get(RUNS, headers=cookie).status_code for cookie in cookies] == [*[401] * 10, *[429] * 2]
 
 
 def test_who_guesses_tokens_locks_nobody_else_out() -> None:
@@ -165,3 +176,32 @@ def test_others_reach_a_server_with_a_token_alone(monkeypatch: pytest.MonkeyPatc
     assert main(["serve", "--read-only"]) == 1
     assert main(["serve", "--port", "8000", "juge=openai"]) == 1
     assert main(["serve", "jobs=0"]) == 1
+
+
+FIXED = ("k=10", "threshold.mean_recall_at_5=0.5", "report.high=0.8", "retriever=keyword", "threshold.faithfulness=0.9")
+
+
+def test_what_the_server_sets_no_field_of_a_request_changes(serving: Serving) -> None:
+    """By no spelling."""
+    client = serving(words=FIXED)
+    overrides = {
+        "k=3": "k",
+        "+k=3": "k",
+        "threshold.recall_at_5=0.1": "threshold.recall_at_5",
+        "threshold.mean_faithfulness=0.1": "threshold.mean_faithfulness",
+        "report.high=0.1": "report.high",
+        "retriever=semantic": "retriever",
+    }
+    fields: list[tuple[dict[str, Any], str]] = [({"k": 3}, "k: k"), ({"k": 10, "overrides": ["k=3"]}, "k")]
+    fields += [({"overrides": [word]}, key) for word, key in overrides.items()]
+    for field, key in fields:
+        told = client.post("/evaluation/plan", json={"dataset_id": "demo_en", "evaluation_type": "full_rag", **field})
+        assert told.status_code == 422 and f"{key} is set by the server" in told.text.replace(f"{key}: is", f"{key} is")
+
+
+def test_a_data_set_or_evaluation_that_the_server_sets_is_not_exchanged(serving: Serving) -> None:
+    client = serving(words=("dataset=demo_en", "+experiment=retrieval_only"))
+    for name, value in (("dataset_id", "demo_ko"), ("evaluation_type", "full_rag")):
+        sent = {"dataset_id": "demo_en", "evaluation_type": "retrieval_only", name: value}
+        told = client.post("/evaluation/plan", json=sent)
+        assert told.status_code == 422 and f"{name}: " in told.text and "is set by the server" in told.text

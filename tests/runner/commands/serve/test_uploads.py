@@ -111,3 +111,12 @@ def test_every_format_is_read(client: TestClient, format: str, files: dict[str, 
     told = uploaded(client, None if format in ("jsonl", "squad") and "dev" not in str(files) else format, files)
     assert told.status_code == 201, told.text
     assert (told.json()["format"], told.json()["cases"]) == (format, cases)
+
+
+def test_an_archive_that_unpacks_to_a_thousand_times_its_size_is_refused(client: TestClient) -> None:
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("a.md", b"a" * (9 << 20))
+    for part, name in (("notes", "n.zip"), ("queries", "q.xlsx")):
+        told = uploaded(client, None, {part: (name, made.getvalue())})
+        assert told.status_code == 413 and "is packed more than 200 to 1" in told.text

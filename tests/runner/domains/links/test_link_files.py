@@ -36,7 +36,6 @@ def test_everything_that_may_stand_there(tmp_path: Path) -> None:
         "tags": ["t"],
         "team": "platform",
         "created_at": "2026-01-01",
-        "note": "free",
     }
     found, wrong = read(tmp_path, row)
     assert not wrong
@@ -80,6 +79,7 @@ def test_everything_that_may_stand_there(tmp_path: Path) -> None:
         ({"id": "l-1"}, "FILE:2: id: 'l-1' is already the id at FILE:1; the first one counts"),
         ({"expected_link": ["b"], "expected_links": "left out"},
          "FILE:2: expected_link: unknown, ignored; did you mean 'expected_links'?"),
+        ({"comment": "mine"}, "FILE:2: comment: unknown, ignored"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_told_with_line_and_field(tmp_path: Path, changes: dict[str, Any], message: str) -> None:

@@ -1,3 +1,5 @@
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -51,13 +53,23 @@ def test_a_vector_stays_while_it_is_younger_than_the_ttl() -> None:
     assert cache.novelty(vector(*EAST)) == 0.5
 
 
-def test_lengths_and_missing_dimensions_change_no_cosine() -> None:
+def test_norms_and_missing_dimensions_change_no_cosine() -> None:
     cache = VectorCache(dimensions=3)
     cache.add(vector(0.0, 20.0))
-    assert cache.nearest(vector(0.0, 0.5, 0.0)) == 1.0
+    assert cache.nearest(vector(0.0, 0.5)) == 1.0
     assert cache.nearest(vector(0.0, 0.0)) == 0.0
     with pytest.raises(InputError, match=r"novelty\.dimensions: 3, but the embedder's vectors have 4"):
         cache.nearest(vector(1.0, 0.0, 0.0, 0.0))
+    with pytest.raises(InputError, match=r"novelty: the embedder's vectors have 2 numbers, and one has 3"):
+        cache.nearest(vector(1.0, 0.0, 0.0))
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+def test_a_vector_that_is_not_finite_is_refused(value: float) -> None:
+    cache = VectorCache(dimensions=3)
+    with pytest.raises(InputError, match=r"novelty: the embedder made a vector that holds NaN or infinity"):
+        cache.add(vector(1.0, value))
+    assert len(cache) == 0
 
 
 @given(

@@ -98,3 +98,18 @@ def test_traces_of_unknown_success_are_counted() -> None:
     assert found["domains"]["code"]["n"] == 1
     assert of(row("2", None, success=None)) == {"unknown_success": 1}
     assert "unknown_success" not in of(row("1", 0.4, success=True))
+
+
+def test_traces_over_the_budget_are_counted_with_and_without_their_embedding() -> None:
+    rows = [
+        {
+            "id": str(n),
+            "metrics": {},
+            "output": {},
+            "timings": {"embedding_share": {"ms": share}, "scoring": {"ms": ms}},
+        }
+        for n, (share, ms) in enumerate([(99.0, 1.0), (99.5, 1.0), (1.0, 101.0)])
+    ]
+    assert sums([*rows, {"id": "3", "metrics": {}, "output": {}}])["timing"] == {
+        "trace_budget": {"ms": 100, "n": 3, "over": 2, "over_without_embedding": 1}
+    }
