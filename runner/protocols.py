@@ -1195,6 +1195,19 @@ class Asking(Protocol):
 
 
 @runtime_checkable
+class CaseChecking(Protocol):
+    """A choice of `metric=` whose judgement is that of the checks of a case alone, by which `right` is decided, too.
+
+    class Checks:
+        is_of_cases = True
+    """
+
+    @property
+    def is_of_cases(self) -> bool:
+        """False where checks of the whole set are mixed in."""
+
+
+@runtime_checkable
 class SelfJudging(Protocol):
     """A choice of `metric` that judges a case itself, without the judge.
 
@@ -1355,6 +1368,7 @@ ABSENT: Mapping[str, Any] = {
     "is_separable": False,
     "refuse_below": None,
     "is_logged": False,
+    "is_of_cases": False,
     "answer_model": None,
     "sweep": "",
 }

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast, get_args
 from pydantic import ConfigDict, Field, with_config
 from typing_extensions import TypedDict
 
-from plugins.metric.checks import Checks
 from runner.errors import FallsShortError, Problem
+from runner.llm.answer_checks import CASE_CHECKS, CaseChecks
 from runner.llm.chosen import HEALTH, ChosenMetrics
 from runner.llm.controls import answer_controls
 from runner.llm.health import check_health, language_warnings
@@ -60,7 +60,6 @@ RUBRICS: tuple[Rubric, ...] = ("faithfulness", "answer_relevancy", "answer_corre
 STAND_IN: tuple[Rubric, ...] = ("faithfulness", "answer_relevancy")  # decide where nobody wrote a reference
 BY_REFERENCE = tuple(metric.name for metric in REFERENCE_METRICS)  # asked where a question has reference answers
 BY_CONTEXTS = ("faithfulness", "context_precision", "context_recall")  # asked where the texts that were found are known
-CASE_CHECKS = "case_checks"  # a judgement: the checks of a case where the reported ones are others, or none
 SHOWN = ("question", "answer", "contexts", "references", "history")  # to rubrics of one's own, where a case has them
 LOOKED_AT = 1000  # questions, for the languages that they are in
 
@@ -194,7 +193,8 @@ class FullRag:
             rubrics = RUBRICS if metrics is None else [name for name in ALL if name in self.chosen_metrics.names]
         self.rubrics = tuple(dict.fromkeys(rubrics))
         self.chosen_metrics.names |= {*self.rubrics}
-        self.case_checks = _case_checks(metrics or {})
+        reported = (name for name, choice in (metrics or {}).items() if attribute_of(choice, "is_of_cases"))
+        self._case_checks, self._checks_name = CaseChecks(), next(reported, CASE_CHECKS)
         self._rubrics_of_cases: frozenset[str] = frozenset(self.rubrics) - {CORRECTNESS}  # before there are cases
         self.require = cast(Mapping[str, float | None], require or {})
 
@@ -329,8 +329,8 @@ class FullRag:
         shown = self._rubric_fields(case, output)
         checked = {**shown, **self._fields_of_checks(case, output)}
         await self.chosen_metrics.add_own(case, checked, judgements)
-        if self.case_checks.name not in judgements:
-            judgements.update(await self.case_checks.judge_case(case, checked))
+        if self._checks_name == CASE_CHECKS and CASE_CHECKS not in judgements:
+            judgements.update(await self._case_checks.judge_case(case, checked))
         asked = {**self._judge_fields(case, output), **self.chosen_metrics.judge_fields(shown)}
         await judge_missing(self.judge_, asked, judgements)
 
@@ -462,7 +462,7 @@ class FullRag:
 
     def _passes(self, case: Query, judgements: Judgements) -> bool | None:
         """Whether the answer passes the checks of its case; None without any that could be evaluated."""
-        judgement = judgements.get(self.case_checks.name)
+        judgement = judgements.get(self._checks_name)
         return None if not case.checks or judgement is None else judgement.score == 1
 
     def _labels(
@@ -497,16 +497,6 @@ def _of_answer(judgements: Mapping[str, Judgement], number: int) -> dict[str, Ju
     """The judgements of one answer, by rubric."""
     parts = ((name.partition("#"), judgement) for name, judgement in judgements.items())
     return {rubric: judgement for (rubric, _, of), judgement in parts if (of or "1") == str(number)}
-
-
-def _case_checks(metrics: Mapping[str, Scorer]) -> Checks:
-    """The checks of cases alone, by which `right` is decided: those that are reported, unless others are mixed in."""
-    reported = [each for each in metrics.values() if isinstance(each, Checks) and each.of_cases and not each.entries]
-    if reported:
-        return reported[0]
-    own = Checks()
-    own.set_name(CASE_CHECKS)
-    return own
 
 
 def _delivered(case: Query, answer: Answer) -> Answer:
