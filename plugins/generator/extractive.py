@@ -11,10 +11,12 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from runner.domains.memory.recall import (
-    ACKNOWLEDGED,
     Statement,
     asked_words,
+    courteous_reply,
     figures,
+    is_of_others,
+    is_wish,
     replaces,
     statements,
     tells_something,
@@ -97,22 +99,29 @@ class ExtractiveGenerator:
     def _recall(self, query: Query, contexts: Sequence[Context]) -> Answer:
         language = detect_language(query.text)
         if tells_something(query.text):
-            return Answer(ACKNOWLEDGED[language])
-        words, memory_statements = (
-            asked_words(query.text),
-            [each for each in statements(contexts) if _states(each.text)],
-        )
+            return Answer(courteous_reply(query.text))
+        words, wishes = asked_words(query.text), is_wish(query.text)
+        told = (each for each in statements(contexts) if _states(each.text))
+        own = not is_of_others(query.text)
+        memory_statements = [each for each in told if (wishes or not each.is_wished) and not (own and each.of_others)]
         sentences = [_sentence(each) for each in memory_statements]
         scores = _scores(words, asked_kind(query.text), sentences)
         if not any(scores) or _coverage(words, sentences) < self.min_coverage:
             return Answer(REFUSAL[language], refused=True)
-        places = [i for i, score in enumerate(scores) if score >= COMPANION * max(scores)]
+        places = [
+            i
+            for i, score in enumerate(scores)
+            if score >= COMPANION * max(scores) or (score and memory_statements[i].tells_change)
+        ]
         holds = {i: _words_in(sentences[i], words) for i in places}
         current = [
             i
             for i in places
             if not any(
-                holds[i] <= holds[j] and replaces(memory_statements[j], memory_statements[i]) for j in places if j > i
+                (holds[i] <= holds[j] or (memory_statements[j].tells_change and holds[i] & holds[j]))
+                and replaces(memory_statements[j], memory_statements[i])
+                for j in places
+                if j > i
             )
         ]
         current.sort(
@@ -147,7 +156,8 @@ def _plain_sentence(sentence: str) -> str:
 
 
 def _sentence(statement: Statement) -> _Sentence:
-    forms = [all_forms([*content_words(text), *figures(text)]) for text in (statement.text, statement.before)]
+    texts = (f"{statement.text} {statement.changed}", statement.before)
+    forms = [all_forms([*content_words(text), *figures(text)]) for text in texts]
     return _Sentence(statement.context, _plain_sentence(statement.text), *forms)
 
 

@@ -41,7 +41,6 @@ from runner.words.wording import current_wording
 
 KEPT = 4096  # sessions whose turns are known
 EMPTY: tuple[Any, ...] = (None, "", [])
-KEYS = 20  # of a reply that are shown
 OF_SESSION = ("tenant", "session", "language")
 OF_TURN = (*OF_SESSION, "user", "assistant", "speaker", "said_at", "id", "number")
 KNOWN: Mapping[str, tuple[str, ...]] = {
@@ -284,7 +283,7 @@ def _no_path(name: str, expression: str, reply: Any, miss: PathMiss | None) -> s
         return say("read.no_reply", **values)
     if not miss.key:
         return say("read.no_object", **values)
-    return say("read.no_key", **values, key=miss.key, keys=", ".join(miss.keys[:KEYS]))
+    return say("read.no_key", **values, key=miss.key, keys=", ".join(miss.keys))
 
 
 class _Finds:

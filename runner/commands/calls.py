@@ -69,7 +69,8 @@ def _list(run: RunFolder, counts: dict[str, int], *, as_json: bool) -> None:
 def _refuse(run: RunFolder, case: str, counts: dict[str, int]) -> NoReturn:
     ids = [str(row.get("id")) for row in run.rows()]
     if case not in ids:
-        raise InputError(f"{run.path}: no case has the id '{case}'{did_you_mean(case, [*ids, *counts][:10_000])}")
+        known = list(dict.fromkeys([*ids, *counts]))[:10_000]
+        raise InputError(f"{run.path}: no case has the id '{case}'{did_you_mean(case, known)}")
     if not counts:
         raise InputError(_why_no_calls(run))
     raise InputError(f"{run.path / FILE} has no call of the case '{case}'{_why_missing(run)}")

@@ -20,7 +20,7 @@ from runner.domains.traces.records import Step, Trace
 from runner.domains.traces.trajectories import is_run, read_trajectories
 from runner.errors import DataError
 from runner.system import terminal
-from runner.system.writing import replacing
+from runner.system.writing import os_error_text, replacing
 from runner.words.bilingual import in_language
 from runner.words.wording import Wording, wording
 
@@ -45,16 +45,10 @@ def main(argv: Sequence[str]) -> int:
     demand_new_file(out, "OUT")
     log = ProblemLog(strict=options.strict)
     assumed: dict[str, Any] = {"domain": options.domain, "confidence": options.confidence}
-    of_run = is_run(Path(options.logs))
-    if of_run:
-        unit, readings = "question", read_trajectories(Path(options.logs), log, **assumed)
-    elif is_mlflow(options.logs):
-        unit, readings = "trace", read_mlflow(options.logs, log, **assumed)
-    elif is_otel(options.logs):
-        unit, readings = "trace", read_otel(options.logs, log, **assumed)
-    else:
-        unit, readings = "conversation", read_chat_logs(options.logs, log, **assumed)
-    traces = list(readings)
+    try:
+        unit, traces = _read(options.logs, log, assumed)
+    except OSError as error:
+        raise DataError(os_error_text(error, options.logs)) from None
     log.stop_if_strict()
     if not traces:
         raise DataError(f"{options.logs}: no {unit} can be used{_why_empty(log)}")
@@ -64,6 +58,17 @@ def main(argv: Sequence[str]) -> int:
     steps = say.count("step", sum(len(trace.steps) for trace in traces))
     terminal.lines(say("traces.written", out=out, traces=say.count("trace", len(traces)), steps=steps))
     return 0
+
+
+def _read(logs: str, log: ProblemLog, assumed: Mapping[str, Any]) -> tuple[str, list[Trace]]:
+    """What the traces come from, in a word, and the traces. Raises OSError for a damaged file."""
+    if is_run(Path(logs)):
+        return "question", list(read_trajectories(Path(logs), log, **assumed))
+    if is_mlflow(logs):
+        return "trace", list(read_mlflow(logs, log, **assumed))
+    if is_otel(logs):
+        return "trace", list(read_otel(logs, log, **assumed))
+    return "conversation", list(read_chat_logs(logs, log, **assumed))
 
 
 def _why_empty(log: ProblemLog) -> str:

@@ -25,10 +25,10 @@ PACKED = (".gz", ".zst", ".zstd")  # their file name suffixes
 def open_file(path: str, key: str, error: type[RunnerError], buffering: int = BUFFER_BYTES) -> IO[bytes]:
     """Open a file for reading bytes; gzip and zstd are unpacked, whatever the name. Use buffering=LINE_BYTES to read
     single lines. Raises `error` with the configuration key for a path that is no readable file; reading damaged data
-    raises OSError."""
+    raises OSError with the name of the file."""
     place = expand(path)
     try:
-        return unpack(place.open("rb", buffering=buffering))
+        return unpack(place.open("rb", buffering=buffering), path)
     except FileNotFoundError:
         raise error(f"{key}: file not found: {path}{_near_file(place)}") from None
     except IsADirectoryError:
@@ -37,22 +37,22 @@ def open_file(path: str, key: str, error: type[RunnerError], buffering: int = BU
         raise error(f"{key}: cannot read {path}: {_reason(problem)}") from None
 
 
-def unpack(file: IO[bytes]) -> IO[bytes]:
-    """The file, or its unpacked content."""
+def unpack(file: IO[bytes], path: str | None = None) -> IO[bytes]:
+    """The file, or its unpacked content. `path`: its name in errors."""
     try:
         start = file.peek(len(ZSTD)) if isinstance(file, io.BufferedReader) and file.seekable() else b""
     except OSError:
         file.close()
         raise
     kind = next((kind for kind in (GZIP, ZSTD) if start.startswith(kind)), None)
-    return file if kind is None else io.BufferedReader(_UnpackingFile(file, kind), BUFFER_BYTES)
+    return file if kind is None else io.BufferedReader(_UnpackingFile(file, kind, path), BUFFER_BYTES)
 
 
 class _UnpackingFile(io.RawIOBase):
     """An unpacked file with `seek`, which unpacks from the start again."""
 
-    def __init__(self, file: IO[bytes], kind: bytes) -> None:
-        self._file, self._kind = file, kind
+    def __init__(self, file: IO[bytes], kind: bytes, path: str | None) -> None:
+        self._file, self._kind, self._path = file, kind, path
         self._begin()
 
     def _begin(self) -> None:
@@ -74,7 +74,7 @@ class _UnpackingFile(io.RawIOBase):
             data = self._source.read(len(buffer))
         except (EOFError, OSError, zlib.error):
             name = "gzip" if self._kind == GZIP else "zstd"
-            raise OSError(errno.EIO, f"its {name} data are damaged or cut off") from None
+            raise OSError(errno.EIO, f"its {name} data are damaged or cut off", self._path) from None
         buffer[: len(data)] = data
         self._place += len(data)
         return len(data)

@@ -23,6 +23,7 @@ from runner.data.files import expand
 from runner.data.problems import ProblemLog
 from runner.data.ratings import Scale
 from runner.errors import DataError, did_you_mean
+from runner.system.writing import may_be_formula
 
 COLUMNS = (
     "id", "rubric", "question", "history", "answer", "contexts", "references", "rating", "comment", "rater", "language",
@@ -92,7 +93,7 @@ def _cells(path: str) -> Iterator[tuple[int, dict[str, str]]]:
     line = reader.line_num + 1
     for row in reader:
         if any(row):
-            texts = [*map(_text, row), *[""] * (len(header) - len(row))]
+            texts = [*map(plain_cell, row), *[""] * (len(header) - len(row))]
             yield line, dict(zip(header, texts, strict=False))
         line = reader.line_num + 1
 
@@ -110,9 +111,9 @@ def _decode(path: str) -> str:
     raise DataError(f"LABELS: {path}: expected UTF-8 or CP949; save it as 'CSV UTF-8'")
 
 
-def _text(cell: str) -> str:
-    """The text without the apostrophe that prevents formulas."""
-    return cell[1:] if cell[:1] == "'" else cell
+def plain_cell(cell: str) -> str:
+    """The text of a cell, without the apostrophe by which `csv_of` prevents a formula."""
+    return cell[1:] if cell[:1] == "'" and may_be_formula(cell[1:]) else cell
 
 
 def _rating(cell: str, scale: Scale) -> float | str | None:

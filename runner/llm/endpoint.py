@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
 CONNECT_S = 10.0
 SHOWN = 300  # characters of what a service says
+SHOWN_KEYS, LONGEST_KEY = 20, 40  # of a reply that are shown; characters of one
 LONGEST_REPLY = 32 * 2**20  # bytes
 KEY_OF_REQUEST = "Idempotency-Key"
 PLACEHOLDER = re.compile(r"\{(\w+)\}")
@@ -376,6 +377,12 @@ def _excerpt(body: bytes) -> str:
     return " ".join(body.decode("utf-8", "replace").split())[:SHOWN]
 
 
+def excerpt_keys(reply: Mapping[str, Any]) -> tuple[str, ...]:
+    """The first keys of a reply for a message, long ones cut."""
+    keys = [str(key) for key in list(reply)[:SHOWN_KEYS]]
+    return tuple(key if len(key) <= LONGEST_KEY else f"{key[:LONGEST_KEY]}…" for key in keys)
+
+
 # --- templates ------------------------------------------------------------------------------------
 
 
@@ -510,7 +517,7 @@ class _Trace:
 
     def note(self, key: str, content: Mapping[str, Any]) -> Any:
         if key not in content:
-            self.misses.append(PathMiss(key, tuple(content)))
+            self.misses.append(PathMiss(key, excerpt_keys(content)))
             return None
         self.n_hits += 1
         self.last = content[key]

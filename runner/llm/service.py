@@ -25,7 +25,7 @@ from runner.llm import metering
 from runner.llm.cache import Reply as StoredReply
 from runner.llm.calls import CallRequest
 from runner.llm.door import Door
-from runner.llm.endpoint import EndpointReply, expression_problem, extract
+from runner.llm.endpoint import EndpointReply, excerpt_keys, expression_problem, extract
 from runner.llm.ledger import Account, Cost
 from runner.llm.limiter import Ending, Limiter, limiter_of
 from runner.llm.messages import ChatReply, Role, Usage
@@ -40,7 +40,6 @@ from runner.text.reply import Reply, error_in, read_body, text_of_parts, thought
 from runner.words.wording import Wording, wording
 
 HOPELESS = 8  # consecutive questions without a usable reply, after which the system counts as broken
-KEYS = 20  # of a reply that are shown
 UNPRICED = Cost(Usage(), None)
 MOST = 10**9  # tokens, or USD, of one question
 # `docs[].meta.id`, whose entries without an id JMESPath leaves out; `docs[].[meta.id]` has them.
@@ -167,7 +166,7 @@ class Service:
         toll = Toll(self._door.ledger, self._account, UNPRICED)
         received = await send(toll, hashlib.sha256(key).hexdigest()[:32])
         cost = form.cost(received.content)
-        text = redacted_bytes(orjson.dumps(received.content)).decode()
+        text = self._encode(received, toll, cost)
         reply = ChatReply(text, None, None, cost.usage, attempts=received.attempts, waited_s=received.waited_s)
         try:
             stored_reply = reply_from_json(self._door.cache.store(key, reply_to_json(reply, cost.usage)))
@@ -176,6 +175,14 @@ class Service:
             if cost.nano_usd is not None:
                 self._door.note_live(cost)
         return replace(stored_reply, attempts=received.attempts, waited_s=received.waited_s)
+
+    def _encode(self, received: EndpointReply, toll: Toll, cost: Cost) -> str:
+        """The reply as it is stored. Raises ReplyError for one that cannot be, which is paid all the same."""
+        try:
+            return redacted_bytes(orjson.dumps(received.content)).decode()
+        except TypeError:  # more than 254 levels
+            toll.pay(cost, received.attempts - 1)
+            raise ReplyError(self._say("reply.deep")) from None
 
     def _reused_reply(self, reply: ChatReply, key: bytes, form: ReplyForm) -> ChatReply:
         """A reply from the cache, or shared with an identical question."""
@@ -301,7 +308,7 @@ class ReplyForm:
                 yield name, str(expression)
 
     def read(self, reply: Any) -> SystemReply:
-        keys = tuple(map(str, reply))[:KEYS] if isinstance(reply, Mapping) else ()
+        keys = excerpt_keys(reply) if isinstance(reply, Mapping) else ()
         said = self._parts(reply, self._answer(reply))
         if said.error:
             raise ReplyError(redact(f"system.answer: {self.say('service.told', error=said.error)}"))
@@ -407,7 +414,7 @@ class ReplyForm:
         if reply is None or reply == {}:
             return self.say("reply.empty")
         if isinstance(reply, Mapping):
-            return self.say("reply.keys", keys=", ".join(list(map(str, reply))[:KEYS]))
+            return self.say("reply.keys", keys=", ".join(excerpt_keys(reply)))
         return self.say("reply.kind", kind=self._kind(reply))
 
     def _kind(self, value: Any) -> str:

@@ -37,7 +37,12 @@ def csv_of(rows: Iterable[Iterable[Any]]) -> str:
 def _cell(text: str) -> str:
     if NUMBER.fullmatch(text):
         return text
-    return f"'{sanitise(text)}" if FORMULA.match(sanitise(text)) else sanitise(text)
+    return f"'{sanitise(text)}" if may_be_formula(sanitise(text)) else sanitise(text)
+
+
+def may_be_formula(text: str) -> bool:
+    """Whether a text gets an apostrophe in a table: also one that has some before a formula, so that none is lost."""
+    return FORMULA.match(text.lstrip("'")) is not None
 
 
 def relative_path(path: Path) -> Path:

@@ -159,6 +159,7 @@ def test_wrong_words_are_told(words: list[str], capsys: pytest.CaptureFixture[st
     capsys.readouterr()
     for wrong, message in (
         (["o", "q11"], "error: o: no case has the id 'q11'; did you mean 'q1'"),
+        (["o", "zzz"], "error: o: no case has the id 'zzz'; known: q1, q"),  # each once
         (["s", "q1"], "error: s is a sweep; expected one of its runs: s/0, s/1"),
         (
             ["o", "q1", "--role", "agent"],

@@ -92,7 +92,7 @@ def test_an_empty_memory_is_judged_without_a_model_and_scores_ten(server: Models
 )
 def test_an_unknown_command_lists_those_that_there_are(typed: str, first: str, chat: Chat) -> None:
     code, out, err = chat(f"{typed}\nHello\n", LOCAL)
-    assert (code, out) == (0, "Noted.\n")
+    assert (code, out) == (0, "Hello.\n")
     assert err.splitlines()[0] == first
     assert [line.split()[0] for line in err.splitlines()[1:8]] == [
         "/eval", "/memory", "/entities", "/context", "/forget", "/help", "/quit",

@@ -15,7 +15,7 @@ from typing import Any
 from runner.commands.labels import BOM, RowSelection, pick_answers
 from runner.commands.serve.runs import Place, confine
 from runner.compare.case_index import Cases
-from runner.data.label_sheets import COLUMNS, record_of, sheet_row
+from runner.data.label_sheets import COLUMNS, plain_cell, record_of, sheet_row
 from runner.errors import InputError
 from runner.system.writing import csv_of, replacing
 
@@ -111,11 +111,7 @@ def _write(path: Path, rows: Sequence[Sequence[str]]) -> None:
 
 def _table(path: Path) -> list[list[str]]:
     text = path.read_text(encoding="utf-8-sig")
-    return [[_plain_cell(cell) for cell in row] for row in csv.reader(io.StringIO(text, newline="")) if row]
-
-
-def _plain_cell(cell: str) -> str:
-    return cell[1:] if cell[:1] == "'" else cell
+    return [[plain_cell(cell) for cell in row] for row in csv.reader(io.StringIO(text, newline="")) if row]
 
 
 def _read(path: Path, rubric: str, rater: str) -> Sheet:

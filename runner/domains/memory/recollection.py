@@ -1,22 +1,26 @@
 """How good a memory is for a question, judged by words, numbers, names and negation alone: four scores from 0 to 10.
 
-relevance     The share of the question's words that the memory has. Where the question asks for a number, a time or a
-              reason, half of its words are enough for the full score, and the score is 5 at most if the memory has no
-              such thing beside them. The score is at least 6 if a fact that is true now shows, and at least 1 always.
-              Where facts are known, the words of the one best passage count, and rare words weigh more.
+relevance     The share of the question's words that the memory has; a word that asks for what is told in others (over
+              the budget: cost, spent) counts for those. Where the question asks for something (what, when, how much),
+              half of its words are enough for the full score, and the score is 5 at most if no sentence may answer it.
+              The score is at least 6 if a fact that is true now shows, and at least 1 always. Where facts are known,
+              the words of the one best passage count, rare words weigh more, and outdated facts alone are worth 6.
 completeness  The share of the currently true facts that show. A fact that does not show counts by the words of it and
-              of the question that one passage has: 0.9 at most, and 0 if the passage has nothing of its value. Without
-              such facts, the score is that of relevance if there is a number for what is asked; else one less, and 4 at
-              most.
+              of the question that one passage has: 0.9 at most, and 0 if the passage has nothing of its value. One
+              that shows beside the outdated one counts 0.4: the memory does not tell which of them holds. Without such
+              facts, the score is that of relevance if a sentence may answer the question; else one less, and 4 at most.
 accuracy      10 if facts show, 8 if none does; with an error 5 and 1. Errors are a fact that is no longer true (unless
               the same sentence says what replaced it), another number, time, name or state in place of that of a fact,
-              and, where the question names something in capitals (AWS), a memory that speaks only of something else of
-              that kind (GCP).
-noise         The share of the sentences that concern neither the question nor a fact.
+              and a memory that speaks only of another year or month than the question names, or of something else in
+              capitals (GCP for AWS).
+noise         Of a memory of no use, the share of the sentences that concern neither the question nor a fact. Of one of
+              use, up to 2 for these, 1.5 for each sentence that could be taken for the answer, and 3 at most; 6
+              more for each outdated fact. Its types are those of the specification: resolved, off_topic, boilerplate,
+              outdated.
 
 A fact is a text such as `budget: 1.5억` or `1.5억`. The text after the colon is its value, whose parts may stand in
-different passages. Sentences that address whoever grades are ignored. A memory of nothing but questions, refusals and
-courtesies counts as empty.
+different passages. Sentences that address whoever grades are ignored, and so is what says nothing, whatever stands
+beside it: questions, replies that found nothing, acknowledgements. A memory of nothing else counts as empty.
 """
 
 from __future__ import annotations
@@ -28,8 +32,17 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
-from runner.domains.memory.recall import is_question, without_speaker
+from runner.domains.memory.recall import (
+    CUES,
+    is_acknowledgement,
+    is_question,
+    is_reply,
+    spoken_lines,
+    with_other_words,
+    without_speaker,
+)
 from runner.text.courtesies import is_courtesy
+from runner.text.cues import cue_pattern
 from runner.text.matching import mentions, shows
 from runner.text.names import names
 from runner.text.negation import denied_words
@@ -48,39 +61,8 @@ MONEY = frozenset(("won", "dollar", "euro", "yen", "pound"))  # units
 FULL = 0.7  # share of a fact's words from which a sentence says it
 HELPFUL = 10  # sentences named
 
-# Talk about the talk, and words that are in every memory.
-_TALK = re.compile(
-    r"(?:얼마|언제|어디|누구|누가|무엇|뭐|뭘|뭔|몇|어떻|어떤|어느|아까|지난번|저번|처음|말한|말했|말씀|얘기|이야기|설명|다시"
-    r"|현재|지금|됐|되었|되나|알려|기억|우리|사용자|어시스턴트|질문|언급|논의|관련)[가-힣]*"
-    r"|(?:said|say|says|tell|told|talk\w*|again|explain\w*|mention\w*|remember\w*|remind\w*|last|time|earlier|before|current"
-    r"|currently|now|please|back|much|became|become\w*|happen\w*|user|assistant|ask\w*|question\w*|discuss\w*)",
-    re.IGNORECASE,
-)
-_TO_THE_GRADER = re.compile(
-    r"(?:메모리|기억|답변|응답|점수|평가).{0,20}만점|만점(?:을|으로)? ?(?:주[세십]|줘|매[기겨]|부여|처리)"
-    r"|\d+ ?점(?:을|으로)? ?(?:만점|주[세십]|줘|줄 것|매[기겨]|부여)"
-    r"|채점자|채점 ?모델|평가자(?:님|에게|께|는)|평가 ?모델"
-    r"|(?:지시|명령|규칙)(?:은|는|을|를|사항)?.{0,12}(?:무시|따르지)"
-    r"|\b(?:give|award|assign)\b.{0,30}\b(?:10|ten|0|zero)(?: points?| out of 10|/10)?\W*$"
-    r"|\b(?:give|award|assign|gets?|deserves?|earns?)\b.{0,30}\b(?:full|perfect|maximum|top|highest)\b.{0,10}"
-    r"\b(?:marks?|scores?|points?|grades?)\b|\b(?:score|rate|grade) (?:this|it|the memory|all|everything)\b"
-    r"|\b(?:grader|grading model|evaluator)\b|\bdear judge\b"
-    r"|\b(?:ignore|disregard)\b.{0,30}\b(?:instructions?|rules?|above|previous|prior|before|everything|all)\b"
-    r"|\"(?:overall_score|relevance|completeness|accuracy|noise|score)\"\s*:",
-    re.IGNORECASE,
-)
-_STATES: dict[str, re.Pattern[str]] = {
-    "open": re.compile(
-        r"(?:진행|검토|작업|협의|논의|준비|대기) ?중|미완료|보류|예정|계획|(?:않|못|아직)"
-        r"|\b(?:in progress|ongoing|under ?way|under review|pending|planned|scheduled|on hold|not yet|open)\b",
-        re.IGNORECASE,
-    ),
-    "done": re.compile(
-        r"(?<!미)완료|끝[났나냈]|마쳤|마침|종료|해결|\b(?:complet\w+|finish\w+|done|resolved|solved|closed|over)\b",
-        re.IGNORECASE,
-    ),
-}
-_RESOLVED = _STATES["done"]
+PERIODS = {kind: tuple(f"{which}_{kind}" for which in ("last", "this", "next")) for kind in ("year", "month", "week")}
+DATED = ("date.year", "date.month", "quarter")  # units of periods
 _ACRONYM = re.compile(r"(?<![A-Za-z])[A-Z][A-Z0-9]+(?![a-z])")
 CURRENCIES = frozenset(("KRW", "USD", "EUR", "JPY", "GBP", "CNY", "VAT"))
 _COMPOUND = re.compile(r"[가-힣]{3}")
@@ -88,6 +70,12 @@ _TIMES = ("date.", "clock", "quarter")
 _PARAGRAPH = re.compile(r"\n\s*\n")
 _LISTED = re.compile(r"[,;] (?!\d{4}\b)")  # a list, no date (May 7, 2023)
 OTHERS = 10  # passages
+UNTOLD = 0.4  # of a fact that shows beside what it replaced
+MIXED, PARTLY = 5.0, 6.0  # accuracy of true facts beside errors; the most relevance of outdated facts alone
+USEFUL = 5.0  # relevance above which a memory is of use
+USEFUL_NOISE = 3.0  # the most noise of a memory of use without outdated facts
+LIGHT = 2.0  # noise of a memory of use that has hardly anything else to do with the question
+DISTURBING, OUTDATED = 1.5, 6.0  # noise of a sentence that could be taken for the answer, and of an outdated fact
 ALMOST = 0.9  # of a fact that does not show
 
 
@@ -111,9 +99,9 @@ def recollection(
     question: str, memory: str, entities: str, reference: Sequence[str], stale: Sequence[str]
 ) -> Recollection:
     """`entities`: one a line. Of nothing at all, 0 in everything."""
-    pieces = [piece for text in (memory, *entities.splitlines()) for piece in split_sentences(text)]
-    statements = [Statement(piece) for piece in pieces if not _TO_THE_GRADER.search(piece)]
-    if not any(map(_tells, statements)):
+    sentences = [piece for text in (memory, *entities.splitlines()) for piece in _informing(text)]
+    statements = [Statement(piece) for piece in sentences if not cue_pattern("grader", *CUES).search(piece)]
+    if all(is_courtesy(without_speaker(statement.text)) for statement in statements):
         return NOTHING
     return _Reading(question, statements, [_Fact(text) for text in reference], stale, (memory, entities)).grades
 
@@ -121,10 +109,17 @@ def recollection(
 NOTHING = Recollection(0.0, 0.0, 0.0, 0.0)
 
 
-def _tells(statement: Statement) -> bool:
-    """Whether a sentence states something: it is no question, no refusal, no mere courtesy."""
-    text = without_speaker(statement.text)
-    return not (says_unknown(text) or is_courtesy(text) or is_question(text))
+def _informing(text: str) -> Iterator[str]:
+    """The sentences that say something: no questions, no acknowledgements, nothing of a reply that found nothing."""
+    for line in spoken_lines(text):
+        pieces = split_sentences(line)
+        unknown = [piece for piece in pieces if says_unknown(without_speaker(piece))]
+        if unknown and is_reply(line) and not any(quantities(piece) for piece in pieces if piece not in unknown):
+            continue
+        for number, piece in enumerate(pieces):
+            plain = without_speaker(piece)
+            if piece not in unknown and not is_question(plain) and not is_acknowledgement(piece, line):
+                yield piece if number else plain
 
 
 class Passages:
@@ -173,8 +168,8 @@ def parts_of(text: str) -> list[Part]:
 
 
 def _passages(text: str, left_out: Collection[str]) -> Iterator[Statement]:
-    read = (piece for piece in split_sentences(text) if piece not in left_out)
-    sentences = [piece for piece in read if not _TO_THE_GRADER.search(piece)]
+    read = (piece for piece in _informing(text) if piece not in left_out)
+    sentences = [piece for piece in read if not cue_pattern("grader", *CUES).search(piece)]
     title = sentences[0] if sentences and sentences[0].startswith("# ") else ""
     for start in range(max(1, len(sentences) - PASSAGE + 1)):
         window = sentences[start : start + PASSAGE]
@@ -220,6 +215,11 @@ def value_of(fact: str) -> str:
     return fact.partition(": ")[2].strip() or fact
 
 
+def _key(fact: str) -> str:
+    """What a fact is of: the text before the colon."""
+    return fact.partition(": ")[0] if ": " in fact else ""
+
+
 class _Reading:
     def __init__(
         self,
@@ -231,8 +231,10 @@ class _Reading:
     ) -> None:
         """`texts`: memory and entities."""
         self.question, self.statements, self.facts, self.stale = question, statements, facts, stale
-        self.topic_words = _topical(question)
-        self.of_another = [statement for statement in statements if self._is_of_another(statement)]
+        self.topic_words = with_other_words(question, _topical(question))
+        self.of_another = {
+            statement: error for statement in statements if (error := self._is_of_another(statement)) is not None
+        }
         left_out = {statement.text for statement in self.of_another}
         memory, entities = texts
         self.passages = Passages([*_PARAGRAPH.split(memory), *entities.splitlines()], left_out)
@@ -252,31 +254,27 @@ class _Reading:
             relevance,
             self._completeness(relevance),
             self._accuracy(errors),
-            MAX * len(self.unrelated) / len(self.statements),
+            self._noise(relevance),
             tuple(dict.fromkeys(errors)),
-            tuple(dict.fromkeys(_noise_of(statement.text) for statement in self.unrelated)),
+            tuple(dict.fromkeys(self._noises())),
             tuple(statement.text for statement in self.about[:HELPFUL]),
             tuple(fact.text for fact in self.facts if fact not in self.stated_facts),
             len(self.statements),
             len(self.about),
         )
 
-    def _is_of_another(self, statement: Statement) -> bool:
-        """Whether a sentence on the topic has none of the capitalised names of the question, but another one: GCP
-        costs, where the question is what AWS costs."""
-        question_acronyms, statement_acronyms = _acronyms(self.question), _acronyms(statement.text)
-        if (
-            not question_acronyms
-            or not statement_acronyms
-            or not question_acronyms.isdisjoint(statement_acronyms)
-            or shows(statement.text, question_acronyms)
-        ):
-            return False
-        return any(
-            not word.forms.isdisjoint(statement.forms)
-            for word in self.topic_words
-            if word.text not in question_acronyms
-        )
+    def _is_of_another(self, statement: Statement) -> Inaccuracy | None:
+        """The error of taking a sentence on the topic for an answer: what it says is of another time, or it has none of
+        the capitalised names of the question, but another one: GCP costs, where the question is what AWS costs."""
+        asked, told = _acronyms(self.question), _acronyms(statement.text)
+        topic = [word for word in self.topic_words if word.text not in asked]
+        if all(word.forms.isdisjoint(statement.forms) for word in topic):
+            return None
+        if _other_period(self.question, statement.text):
+            return "time"
+        if not asked or not told or not asked.isdisjoint(told) or shows(statement.text, asked):
+            return None
+        return "target"
 
     def _statements_for(self, fact: _Fact | None = None) -> list[Statement]:
         """The statements without those about something other than the question names; a fact may name that itself."""
@@ -296,27 +294,68 @@ class _Reading:
         if self.facts:
             degrees = [self._degree(fact) for fact in self.facts]
             by_words = MAX * max(self.passages.best_share([Part(word=word) for word in self.topic_words], ()), *degrees)
-            return max(1.0, by_words, by_facts)
+            is_outdated = self.shown_stale and not self.stated_facts
+            return max(1.0, min(PARTLY, by_words) if is_outdated else by_words, by_facts)
         topic = _known_share(
             self.topic_words, all_forms(word for statement in self._statements_for() for word in statement.words)
         )
         by_words = MAX * topic
-        if self.kind in ("quantity", "time", "reason"):
-            holds = any(
-                holds_kind(statement.text, self.kind) for statement in self.about if statement not in self.of_another
-            )
-            by_words = MAX * min(1.0, topic / ENOUGH) * (1.0 if holds else 0.5)
+        if self.seeks:
+            by_words = MAX * min(1.0, topic / ENOUGH) * (1.0 if self.holds_answer else 0.5)
         return max(1.0, by_words, by_facts)
 
     def _completeness(self, relevance: float) -> float:
         if self.facts:
-            return (
-                MAX
-                * sum(1.0 if fact in self.stated_facts else self._degree(fact) for fact in self.facts)
-                / len(self.facts)
-            )
-        has_numbers = any(statement.quantities for statement in self.about if statement not in self.of_another)
-        return relevance if has_numbers else min(4.0, relevance - 1)
+            return MAX * sum(map(self._held, self.facts)) / len(self.facts)
+        return relevance if self.holds_answer else min(4.0, relevance - 1)
+
+    @cached_property
+    def seeks(self) -> bool:
+        """Whether the question asks for something that is not in it."""
+        return cue_pattern("seeks", *CUES).search(self.question) is not None
+
+    @cached_property
+    def holds_answer(self) -> bool:
+        """Whether one of the sentences about the question may answer it: it has the number, the time or the reason that
+        is asked for; else most of the words of the question, and something that the question lacks."""
+        about = [statement for statement in self.about if statement not in self.of_another]
+        if not self.seeks:
+            return any(statement.quantities or self._n_added(statement) > 1 for statement in about)
+        if self.kind in ("quantity", "time", "reason"):
+            return any(holds_kind(statement.text, self.kind) for statement in about)
+        return any(
+            self._n_added(statement) and _known_share(self.topic_words, statement.forms) > ENOUGH for statement in about
+        )
+
+    def _n_added(self, statement: Statement) -> int:
+        """How many words and quantities a sentence has that the question lacks."""
+        asked = all_forms(content_words(self.question)) | all_forms(self.topic_words)
+        return len([word for word in _topical(statement.text) if word.forms.isdisjoint(asked)]) + len(
+            statement.quantities
+        )
+
+    def _noise(self, relevance: float) -> float:
+        """Of a memory that is of no use, the share of its sentences that have nothing to do with the question. Where it
+        is of use they disturb little: up to LIGHT together, and what could be taken for the answer, DISTURBING each; no
+        more than USEFUL_NOISE, but for outdated facts."""
+        share = len(self.unrelated) / len(self.statements)
+        if relevance <= USEFUL:
+            return MAX * share
+        rivals = sum(bool(statement.quantities) for statement in self.of_another)
+        noise = min(USEFUL_NOISE, LIGHT * share + DISTURBING * rivals)
+        return min(MAX, noise + OUTDATED * len(self.shown_stale))
+
+    def _noises(self) -> Iterator[Noise]:
+        yield from (_noise_of(statement.text) for statement in self.unrelated)
+        if self.shown_stale or "time" in self.of_another.values():
+            yield "outdated"
+
+    def _held(self, fact: _Fact) -> float:
+        """How far a memory holds a fact, 0..1: one that shows beside what it replaced, without a word on which of the
+        two holds now, is not told from it."""
+        if fact not in self.stated_facts:
+            return self._degree(fact)
+        return UNTOLD if any(_key(text) == _key(fact.text) for text in self.shown_stale) else 1.0
 
     def _degree(self, fact: _Fact) -> float:
         """The degree (0..1) to which the memory holds a fact that it does not state."""
@@ -332,12 +371,12 @@ class _Reading:
 
     def _accuracy(self, errors: Sequence[Inaccuracy]) -> float:
         if errors:
-            return 5.0 if self.stated_facts else 1.0
+            return MIXED if self.stated_facts else 1.0
         return MAX if self.stated_facts else 8.0
 
     def _errors(self) -> list[Inaccuracy]:
         """The errors of a memory, outdated facts first."""
-        errors: list[Inaccuracy] = ["time" for text in self.stale if self._shows_stale(value_of(text))]
+        errors: list[Inaccuracy] = ["time" for _ in self.shown_stale]
         all_quantities = [
             quantity for fact in (*self.facts, *map(_Fact, self.stale)) for quantity in fact.statement.quantities
         ]
@@ -348,8 +387,15 @@ class _Reading:
                 for statement in about
                 if (error := _error(fact, statement, all_quantities, fact in self.stated_facts))
             ]
-        names_subject = any(shows(statement.text, _acronyms(self.question)) for statement in self.about)
-        return errors if errors or names_subject or not self.of_another else ["target"]
+        own = [statement for statement in self.about if statement not in self.of_another]
+        names_subject = any(shows(statement.text, _acronyms(self.question)) for statement in own)
+        of_another = [error for error in self.of_another.values() if not (own if error == "time" else names_subject)]
+        return errors or of_another[:1]
+
+    @cached_property
+    def shown_stale(self) -> list[str]:
+        """The outdated facts that the memory still states."""
+        return [text for text in self.stale if self._shows_stale(value_of(text))]
 
     def _shows_stale(self, value: str) -> bool:
         """Whether an outdated value shows in a sentence without its successor."""
@@ -411,7 +457,9 @@ def _has_same_details(fact: _Fact, statement: Statement) -> bool:
 
 
 def _other_state(fact: str, statement: str) -> bool:
-    states = [{name for name, pattern in _STATES.items() if pattern.search(text)} for text in (fact, statement)]
+    states = [
+        {name for name in ("open", "done") if cue_pattern(name, *CUES).search(text)} for text in (fact, statement)
+    ]
     return bool(states[0]) and bool(states[1]) and states[0].isdisjoint(states[1])
 
 
@@ -434,11 +482,27 @@ def _acronyms(text: str) -> frozenset[str]:
 
 def _topical(text: str) -> list[Word]:
     """The content words, with the first part of possible Korean compounds (출시일, 출시)."""
-    topic_words = (word for word in content_words(text) if not _TALK.fullmatch(word.text))
+    topic_words = (word for word in content_words(text) if not cue_pattern("talk", *CUES).fullmatch(word.text))
     return [
         replace(word, forms=word.forms | {form[:-1] for form in word.forms if _COMPOUND.match(form)})
         for word in topic_words
     ]
+
+
+def _other_period(question: str, statement: str) -> bool:
+    """Whether a sentence tells of another year, quarter, month or week than a question asks for."""
+    asked, told = _periods(question), _periods(statement)
+    return any(not asked[kind] & told[kind] for kind in asked.keys() & told.keys())
+
+
+def _periods(text: str) -> dict[str, frozenset[object]]:
+    """Which years, months and weeks a text names, by kind; relative and absolute ones are different kinds."""
+    named: dict[str, frozenset[object]] = {
+        kind: frozenset(each for each in groups if cue_pattern(each, *CUES).search(text))
+        for kind, groups in PERIODS.items()
+    }
+    dated = {unit: frozenset(each.face for each in quantities(text) if each.unit == unit) for unit in DATED}
+    return {kind: periods for kind, periods in {**named, **dated}.items() if periods}
 
 
 def _known_share(words: Sequence[Word], forms: Iterable[str]) -> float:
@@ -449,4 +513,4 @@ def _known_share(words: Sequence[Word], forms: Iterable[str]) -> float:
 def _noise_of(sentence: str) -> Noise:
     if is_courtesy(sentence):
         return "boilerplate"
-    return "resolved" if _RESOLVED.search(sentence) else "off_topic"
+    return "resolved" if cue_pattern("done", *CUES).search(sentence) else "off_topic"

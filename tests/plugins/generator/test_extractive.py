@@ -123,7 +123,6 @@ async def recall(question, said=KOREAN, memory="", entities=(), retrieved=(), **
         (KOREAN, "현재 예산이 얼마야?", "예산이 1.5억으로 늘었어요 [4]", 4),
         (KOREAN, "처음에 말한 AWS 비용이 얼마였지?", "AWS 비용이 1.2억이에요 [1]", 1),
         (KOREAN, "RI 커버리지는?", "RI 커버리지는 60%예요 [3]", 3),
-        (KOREAN, "아까 말한 예산 초과 상황 다시 설명해줘", "예산이 1.5억으로 늘었어요 [4]", 4),
         (KOREAN, "정책 알려줘", "태그 정책이 필요합니다. [5]", 5),
         (ENGLISH, "What is the budget now?", "The budget went up to $15,000. [4]", 4),
         (ENGLISH, "How much is our AWS cost?", "Our AWS cost is $12,500 a month. [1]", 1),
@@ -132,6 +131,27 @@ async def recall(question, said=KOREAN, memory="", entities=(), retrieved=(), **
 )
 async def test_the_newest_value_wins(said, question, answer, context):
     assert await recall(question, said) == Answer(answer, citations=(context,))
+
+
+async def test_an_overrun_is_what_was_spent_and_the_budget():
+    answer = await recall("아까 말한 예산 초과 상황 다시 설명해줘", KOREAN)
+    assert answer.text == "AWS 비용이 1.2억이에요 [1] 예산이 1.5억으로 늘었어요 [4]"
+
+
+@pytest.mark.parametrize(
+    ("said", "question", "text"),
+    [
+        (("예산은 1억이에요", "1.5억으로 늘었어", "3억이면 좋겠다"), "현재 예산이 얼마야?", "1.5억으로 늘었어"),
+        (("The budget is $10,000.", "It grew to $15,000.", "I wish it were $30,000."), "What is the budget now?",
+         "It grew to $15,000."),
+        (("예산은 1.3억이에요", "옆 팀은 예산이 3억이래요"), "우리 예산이 얼마야?", "예산은 1.3억이에요"),
+        (("클라우드는 GCP를 쓰기로 했어요", "클라우드를 AWS로 바꾸기로 했어요"), "클라우드는 뭘 쓰기로 했지?",
+         "클라우드를 AWS로 바꾸기로 했어요"),
+    ],
+)  # fmt: skip
+async def test_what_holds_now_is_neither_wished_nor_of_others(said, question, text):
+    turns = [(text, "") for text in said]
+    assert (await recall(question, turns)).text.partition(" [")[0] == text
 
 
 async def test_without_memory_the_earlier_context_wins():

@@ -14,6 +14,7 @@ from plugins.system.http import HttpSystem
 from runner.errors import EvaluationError, InputError, ReplyError, StopRunError
 from runner.records import NamedContext, SystemReply
 from tests.plugins.system.asking import ASKED_BEFORE, QUERY, door, opened, settings
+from tests.services.memory_server import serving_memories
 from tests.services.ports import free_port
 from tests.services.rag_service import RagService, serving_answers
 
@@ -261,3 +262,19 @@ async def test_a_reply_that_could_not_be_used_is_asked_for_anew_by_the_next_comm
 def test_settings_that_cannot_be(tmp_path: Path, changed: dict[str, Any], problem: str) -> None:
     (found,) = system(tmp_path, "http://127.0.0.1:1", **changed)[0].preflight()
     assert str(found).startswith(problem)
+
+
+async def test_a_deep_reply_or_long_keys_are_cut_in_messages(tmp_path: Path) -> None:
+    deep: Any = "x"
+    for _ in range(300):
+        deep = [deep]
+    with serving_memories() as server:
+        asked, models = system(tmp_path, server.url, "/search", body={"query": "{question}"})
+        async with opened(asked, models):
+            server.reply = {"answer": "14", "deep": deep}
+            with pytest.raises(ReplyError, match="more than 254 levels"):
+                await asked.ask(QUERY)
+            server.reply = {"k" * 1_000_000: 1}
+            with pytest.raises(ReplyError) as error:
+                await asked.ask(QUERY)
+    assert len(str(error.value)) < 300

@@ -1,3 +1,4 @@
+import gzip
 import json
 from pathlib import Path
 from typing import Any
@@ -207,3 +208,11 @@ def test_parts_that_are_left_out_are_told_and_many_of_them_counted(
         "and 2 more parts like these",
     ]
     assert len(out.read_text("utf-8").splitlines()) == 7
+
+
+def test_damaged_gzip_is_named_by_its_file(logs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    packed = logs.with_suffix(".jsonl.gz")
+    for content in (gzip.compress(logs.read_bytes())[:40], b"\x1f\x8b\x08\x00 no gzip"):
+        packed.write_bytes(content)
+        assert main(["traces", str(packed), "out.jsonl"]) == 1
+        assert capsys.readouterr().err == f"error: {packed}: its gzip data are damaged or cut off\n"

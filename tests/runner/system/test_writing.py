@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from runner.data.label_sheets import plain_cell
 from runner.system.writing import csv_of, no_place_for_a_file, os_error_text, replacing
 
 
@@ -88,3 +89,12 @@ def test_errors_that_name_no_file_or_have_no_number() -> None:
 def test_a_spreadsheet_runs_nothing_of_a_table(cell: str, written: str) -> None:
     (row,) = csv.reader(io.StringIO(csv_of([[cell, -0.5, None, 3]]), newline=""))
     assert row == [written, "-0.5", "", "3"]
+
+
+@pytest.mark.parametrize(
+    "text", ["'tis wrong", "'", "''", "=1+1", "'=1+1", "''=x", "-0.5", "-x", "@home", "'한국'", " '-3"]
+)
+def test_a_cell_is_read_as_it_was_written(text: str) -> None:
+    """A person's own apostrophe stays."""
+    (row,) = csv.reader(io.StringIO(csv_of([[text]]), newline=""))
+    assert [plain_cell(cell) for cell in row] == [text]

@@ -12,6 +12,7 @@ from runner.domains.memory.bounds import is_within
 from runner.domains.memory.entities import normalise_key
 from runner.domains.memory.extraction import grammar
 from runner.domains.memory.extraction.grammar import Fact, facts_of, has, identity, kind, mood, same_thing, words_in
+from runner.domains.memory.recall import as_told, courtesy
 from runner.domains.memory.records import Bounds, ChatTurn, Entity, Summary
 from runner.text.courtesies import is_courtesy
 from runner.text.matching import shows
@@ -130,8 +131,12 @@ def _lines_of(turn: ChatTurn, assistant: str) -> Iterator[_Line]:
 
 
 def _sentences(text: str) -> list[str]:
-    sentences = (each for each in split_sentences(own_words(text[:MOST])) if len(each) <= LONGEST)
-    return [each for each in sentences if not is_courtesy(_SORRY.sub("", each)) and not _ADDRESSED.match(each)]
+    sentences = (as_told(each) for each in split_sentences(own_words(text[:MOST])) if len(each) <= LONGEST)
+    return [
+        each
+        for each in sentences
+        if not is_courtesy(_SORRY.sub("", each)) and not courtesy(each) and not _ADDRESSED.match(each)
+    ]
 
 
 def _add_owner(facts: Sequence[Fact], speaker: str) -> tuple[Fact, ...]:

@@ -1,7 +1,15 @@
 import pytest
 
 from runner.domains.memory.context import ContextBuilder
-from runner.domains.memory.recall import Statement, asked_words, replaces, statements, tells_something
+from runner.domains.memory.recall import (
+    Statement,
+    asked_words,
+    courteous_reply,
+    is_question,
+    replaces,
+    statements,
+    tells_something,
+)
 from runner.domains.memory.records import ChatTurn, Entity, MemoryContent
 from runner.records import Context
 
@@ -124,3 +132,47 @@ def test_what_something_is_not_replaces_nothing(text: str, does: bool) -> None:
     assert (
         replaces(statement, Statement(1, "예산은 2억이에요." if "예산" in text else "The budget is $200.")) is not does
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "reply"),
+    [
+        ("좋아", "네, 알겠습니다."),
+        ("응", "네, 알겠습니다."),
+        ("ㅋㅋㅋ", "네, 알겠습니다."),
+        ("고마워", "천만에요."),
+        ("안녕하세요", "안녕하세요."),
+        ("오늘 춥네", "네, 그렇군요."),
+        ("너무 졸려", "네, 그렇군요."),
+        ("계약을 연장했음", "알겠습니다."),
+        ("ok", "Understood."),
+        ("thanks a lot!", "You're welcome."),
+        ("Good morning", "Hello."),
+        ("it is cold today", "I see."),
+        ("My budget is $10,000.", "Noted."),
+    ],
+)
+def test_what_asks_for_nothing_gets_a_courteous_reply(text: str, reply: str) -> None:
+    assert tells_something(text) and courteous_reply(text) == reply
+
+
+@pytest.mark.parametrize("text", ["예산", "EC2 비용 줄이는 방법", "어디야?", "다음 회의 언제야", "아마존 요금제"])
+def test_a_noun_alone_asks(text: str) -> None:
+    assert not tells_something(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["우리 강아지 이름이 보리거든요?", "제가 채식하잖아요?", "my dog is called Pickle, you know?"]
+)
+def test_a_question_mark_after_what_is_told_asks_nothing(text: str) -> None:
+    assert not is_question(text)
+
+
+def test_a_change_without_a_name_is_of_the_last_value_of_its_kind() -> None:
+    turns = [ChatTurn(text, "알겠습니다.", number=n) for n, text in enumerate(TOLD, 1)]
+    told = statements(ContextBuilder().build(MemoryContent(recent=tuple(turns)), "예산은?").contexts)
+    changed = {statement.text: statement.changed for statement in told if not statement.is_reply}
+    assert changed == {TOLD[0]: "", TOLD[1]: "", TOLD[2]: TOLD[0], TOLD[3]: TOLD[0], TOLD[4]: ""}
+
+
+TOLD = ("예산은 1억이에요", "직원은 12명이에요", "1.5억으로 늘었어", "이제 2억으로 확정됐어요", "3억이면 좋겠다")
