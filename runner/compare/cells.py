@@ -167,7 +167,7 @@ class Cells:
             kinds = (cases.values, cases.unscored, cases.weights, cases.noise)
             record = run.catalogue.variant(metric).metric
             labels = None if record is None else cases.labels.get(record.decided_by)
-            columns += [run.catalogue, *_pairing_columns(cases), cases.failed, labels]
+            columns += [run.catalogue, *_pairing_columns(cases), cases.cluster, cases.failed, labels]
             columns += [kind.get(metric) for kind in kinds]
         return metric, blake2b(mask.tobytes(), digest_size=16).digest(), *map(id, columns)
 

@@ -10,6 +10,7 @@
     history             list of {"role": "user" or "assistant", "text" or "content"}, oldest first: what was said before
     language (lang), difficulty, tags
     team, domain        text; the tags team:NAME and domain:NAME
+    group               text; questions of one group depend on each other (default: those on the same document)
     created_at          ISO 8601
     ranking             list of ids or of {"id", "score"}: what another system returned
     contexts            list of texts or of {"id", "text", "title"}: what its generator saw
@@ -39,7 +40,19 @@ LineT = TypeVar("LineT", int, int | None)
 
 KNOWN = frozenset(
     {"id", "query", "answerable", "expected_notes", "expected_chunks", "expected_spans", "answers", "language", "lang"}
-    | {"difficulty", "tags", "history", "ranking", "contexts", "answer", "created_at", "team", "domain", "checks"}
+    | {
+        "difficulty",
+        "tags",
+        "history",
+        "ranking",
+        "contexts",
+        "answer",
+        "created_at",
+        "team",
+        "domain",
+        "checks",
+        "group",
+    }
     | {"latency_ms", "cost_usd"}
 )
 DIFFICULTIES = frozenset({"easy", "mid", "medium", "hard", "쉬움", "보통", "중간", "어려움"})
@@ -111,6 +124,7 @@ def _query(fields: Fields) -> Query | None:
         ),
         history=history_of(fields),
         checks=_checks(fields),
+        group=fields.text("group"),
     )
     if not fields.failed:
         _check_answerable(fields, query)

@@ -34,7 +34,7 @@ from runner.report.findings import (
     questions_at,
 )
 from runner.report.metric import of_groups
-from runner.report.metrics import refused_line, rows_of
+from runner.report.metrics import clusters_line, refused_line, rows_of
 from runner.report.page import FILE
 from runner.report.panels import cost, data_problems, ending_rows, head, notes, title, warning_first
 from runner.report.right import first_line, how_decided, needs_model, undecided_line
@@ -100,6 +100,7 @@ def _scores(document: Document) -> Section | None:
         Note(undecided_line(document.summary, say), "strong", TERMINAL),
         Note(how_decided(document), "quiet", TERMINAL),
         Note(refused_line(document), "quiet", TERMINAL),
+        Note(clusters_line(document), "quiet", TERMINAL),
         media=TERMINAL,
     )
 

@@ -26,7 +26,20 @@ def metrics(document: Document) -> Section:
     notes = list(_notes(values, say))
     notes += [Note(line, "quiet")] if (line := refused_line(document)) else []
     blocks = [_table(document, values), *notes] if values else [Note(say("metrics.none"))]
+    blocks.append(Note(clusters_line(document), "quiet"))
     return Section("metrics", say("head.metrics"), [*blocks, *_depth(document)])
+
+
+def clusters_line(document: Document) -> str:
+    """How the cases of a run depend on each other; empty where they do not."""
+    say, clusters = document.say, document.summary.get("clusters")
+    if not clusters or clusters["widening"] is None:
+        return ""
+    alone = say("cluster.alone", alone=f"{clusters['n_alone']:,}") if clusters["n_alone"] else ""
+    counts = {"cases": f"{document.cases['done']:,}", "n": f"{clusters['n']:,}", "alone": alone}
+    return say(
+        "cluster.line", field=metric.cluster_field(clusters, say), widening=f"{clusters['widening']:.2f}", **counts
+    )
 
 
 def _table(document: Document, values: Sequence[Value]) -> Table:

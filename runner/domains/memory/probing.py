@@ -33,6 +33,10 @@ class ProbeCase:
         return self.conversation.language
 
     @property
+    def clusters(self) -> dict[str, str]:
+        return {"conversation": self.conversation.id}
+
+    @property
     def dated_question(self) -> str:
         """The question as a generator gets it: with the day on which it was asked, where that is known."""
         day = self.probe.asked_at[:10]
