@@ -47,6 +47,7 @@ from runner.system.shared_record import SharedRecord
 from runner.system.stopwatch import stopwatch
 from runner.system.store import fingerprint
 from runner.text.citations import citations
+from runner.text.matching import Distinctions, find_distinctions
 from runner.text.refusals import is_refusal, mark_refusal
 from runner.words.wording import Wording
 
@@ -196,11 +197,13 @@ class FullRag:
         reported = (name for name, choice in (metrics or {}).items() if attribute_of(choice, "is_of_cases"))
         self._case_checks, self._checks_name = CaseChecks(), next(reported, CASE_CHECKS)
         self._rubrics_of_cases: frozenset[str] = frozenset(self.rubrics) - {CORRECTNESS}  # before there are cases
+        self._distinctions: Distinctions | None = None
         self.require = cast(Mapping[str, float | None], require or {})
 
     def load(self) -> CaseSet[Query]:
         """Rows of another model, server or prompt are recognised by `judge` and `generator` of the identity."""
         case_set = self.retrieval.load()
+        self._distinctions = find_distinctions(answer for case in case_set.cases for answer in case.answers)
         parts: dict[str, object] = {"judge": self.judge_, "generator": self.generator}
         if self.system is not None:
             parts = {"judge": self.judge_, "system": self.system}
@@ -275,7 +278,9 @@ class FullRag:
             return RagOutput(retrieved, refusal, None, self._record(case, retrieved))
         with stopwatch() as watch:
             answer = mark_refusal(await self.generator.generate(case, retrieved.contexts), case.text)
-        return RagOutput(retrieved, _delivered(case, answer), watch.timing, self._record(case, retrieved))
+        return RagOutput(
+            retrieved, _delivered(case, answer, self._distinctions), watch.timing, self._record(case, retrieved)
+        )
 
     async def _ask_system(self, case: Query, system: System) -> RagOutput:
         outputs = []
@@ -288,9 +293,8 @@ class FullRag:
     def _system_record(self, case: Query, reply: SystemReply, timing: Timing) -> RagOutput:
         retrieved = replace(self.retrieval.of_reply(case, reply), timings={"system": timing})
         text = reply.answer
-        answer = _delivered(
-            case, Answer(text, is_refusal(text, case.text), citations(text), reply.cut_off, reply.thought)
-        )
+        answer = Answer(text, is_refusal(text, case.text), citations(text), reply.cut_off, reply.thought)
+        answer = _delivered(case, answer, self._distinctions)
         return RagOutput(retrieved, answer, None, self._record(case, retrieved), reply)
 
     def _record(self, case: Query, retrieved: RetrievalResult) -> Mapping[str, Any]:
@@ -420,7 +424,7 @@ class FullRag:
         rated, failed = score_judgements(judgements, tuple(self._judge_fields(case, output)), self.judge_.on_failure)
         if not output.answer.has_claims and CORRECTNESS in self._applicable_rubrics(case):
             rated = {**rated, CORRECTNESS: 0.0}
-        values = {**retrieval.values, **rated, **_against_references(case, output.answer)}
+        values = {**retrieval.values, **rated, **_against_references(case, output.answer, self._distinctions)}
         scored = {name: None if name in failed else value for name, value in values.items()}
         decision = self._decision(case, output, scored, judgements)
         values = {right.NAME: decision.value, **values}
@@ -451,7 +455,7 @@ class FullRag:
             answerable=case.answerable,
             declined=output.answer.refused,
             silent=output.answer.is_silent,
-            by_reference=decide_by_reference(case.text, case.answers, output.answer.text),
+            by_reference=decide_by_reference(case.text, case.answers, output.answer.text, self._distinctions),
             correctness=asked.get(CORRECTNESS),
             not_judged=None in asked.values(),
             faithfulness=asked.get("faithfulness"),
@@ -499,11 +503,11 @@ def _of_answer(judgements: Mapping[str, Judgement], number: int) -> dict[str, Ju
     return {rubric: judgement for (rubric, _, of), judgement in parts if (of or "1") == str(number)}
 
 
-def _delivered(case: Query, answer: Answer) -> Answer:
+def _delivered(case: Query, answer: Answer, distinctions: Distinctions | None) -> Answer:
     """The answer; one that gives a reference is no refusal, however it sounds."""
     if not answer.refused or not answer.text.strip():
         return answer
-    decision = decide_by_reference(case.text, case.answers, answer.text) if case.answerable else None
+    decision = decide_by_reference(case.text, case.answers, answer.text, distinctions) if case.answerable else None
     is_given = decision is not None and decision.by == "reference"
     return replace(answer, refused=False) if is_given else answer
 
@@ -512,12 +516,12 @@ def _has_reference(case: Query) -> bool:
     return case.answerable and bool(case.answers)
 
 
-def _against_references(case: Query, answer: Answer) -> dict[str, float | None]:
+def _against_references(case: Query, answer: Answer, distinctions: Distinctions | None) -> dict[str, float | None]:
     """Metrics of the answer against the known ones, without a judge. An answer that declined matches none."""
     text = "" if answer.refused else answer.text
     return {
-        "exact_match": exact_match(answer.text, case.answers),
-        "contains_answer": contains_answer(text, case.answers),
+        "exact_match": exact_match(answer.text, case.answers, distinctions),
+        "contains_answer": contains_answer(text, case.answers, distinctions),
         "token_f1": token_f1(answer.text, case.answers),
     }
 

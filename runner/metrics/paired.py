@@ -281,7 +281,8 @@ class _Units:
         n, n_units = len(self.differences), len(self.totals)
         amounts, differing = np.abs(self.totals[:, column]), int(self.differing[column])
         largest = span if math.isfinite(span) else float(np.abs(self.differences[:, column]).max())
-        size = float(amounts.sum()) / differing * n_units / n if differing else largest
+        total = float(amounts.sum())  # 0 where only weights differ, of values that are all 0
+        size = total / differing * n_units / n if total > 0 else largest
         return Power(n_units, differing, size, self.error(column), largest, is_yes_no or not differing)
 
 

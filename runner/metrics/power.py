@@ -52,7 +52,7 @@ class Power:
             The smallest detectable difference; None where none is.
         """
         alpha = ALPHA / max(1, tests)
-        if self.units < 2:
+        if self.units < 2 or self.size <= 0:
             return None
         if self._counts:
             share = detectable_share(self.differing, self.units, alpha)
@@ -69,11 +69,11 @@ class Power:
             The share of tries in which the test finds a difference, in 0..1.
         """
         alpha = ALPHA / max(1, tests)
-        if self.units < 2 or difference > self.most:
+        if self.units < 2 or self.size <= 0 or difference > self.most:
             return 0.0
         if self._counts:
-            share = difference / self.size
-            return power_of_shares(share, self.differing / self.units, self.units, alpha) if share <= 1 else 0.0
+            share = min(1.0, difference / self.size)
+            return power_of_shares(share, self.differing / self.units, self.units, alpha)
         limit = t_quantile(1 - alpha / 2, self.units - 1)
         return NormalDist().cdf(difference / self.error - limit) if self.error > 0 else 1.0
 

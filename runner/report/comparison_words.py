@@ -49,7 +49,12 @@ def interval(entry: Record, say: Wording, digits: int = 4) -> Markdown:
     """A confidence interval with signs, or the word for none."""
     if entry["ci_low"] is None:
         return Markdown(say("none"))
-    return Markdown(f"[{signed_number(entry['ci_low'], say, digits)}, {signed_number(entry['ci_high'], say, digits)}]")
+    return Markdown(f"[{_end(entry['ci_low'], digits)}, {_end(entry['ci_high'], digits)}]")
+
+
+def _end(value: float, digits: int) -> str:
+    """An end that is rounded to 0 keeps its sign, which says on which side of 0 it lies."""
+    return "0" if value == 0 else f"{value:+.{digits}f}".replace("-", "−")
 
 
 def chance(p: float | None, say: Wording) -> Markdown:

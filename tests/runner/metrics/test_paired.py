@@ -284,6 +284,13 @@ def test_detectable_shares_of_any_number_of_cases(n: int) -> None:
             )
 
 
+def test_a_difference_beyond_all_that_was_seen_is_found() -> None:
+    """Five of 100 cases differ by .01: a loss of .05 is more than if all lost that much."""
+    found = of_one([0.5] * 100, [0.49] * 3 + [0.51] * 2 + [0.5] * 95, range=(0.0, 1.0))
+    assert found.power.finds(0.05) == pytest.approx(1.0) and found.power.finds(1e-5) < 0.05
+    assert found.power.finds(0.5) == pytest.approx(1.0) and found.power.finds(1.5) == 0.0
+
+
 def test_halves_are_no_yes_or_no() -> None:
     """An undecided answer counts half: the swap test decides, not McNemar's of what is above and below."""
     before = np.r_[np.ones(30), np.zeros(30)]

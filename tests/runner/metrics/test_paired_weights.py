@@ -122,3 +122,13 @@ def test_many_weighted_cases_need_no_resampling() -> None:
 def _swapped(parts: np.ndarray, flip: np.ndarray) -> float:
     sums = np.where(flip[:, None], parts[:, [2, 3, 0, 1]], parts).sum(axis=0)
     return float(sums[2] / sums[3] - sums[0] / sums[1])
+
+
+def test_weights_that_differ_of_values_that_are_all_zero() -> None:
+    """F1 of no unanswerable question: one more false alarm in the candidate changes weights, and nothing else."""
+    zero, weights = np.zeros(40), np.r_[np.ones(20), np.zeros(20)]
+    found = compare_weighted(zero, zero, weights, np.r_[np.ones(21), np.zeros(19)], seed=1, ends=(0.0, 1.0))
+    assert found is not None and (found.difference, found.p) == (0.0, 1.0)
+    assert found.power.finds(0.05) < 0.8 and found.detectable() is not None
+    unknown = compare_weighted(zero, zero, weights, np.r_[np.ones(21), np.zeros(19)], seed=1)
+    assert unknown is not None and unknown.detectable() is None and unknown.power.finds(0.05) == 0.0

@@ -21,7 +21,7 @@ from runner.compare.sides import Finder
 from runner.report.comparison import panels as comparison_panels
 from runner.report.comparison import render
 from runner.report.comparison_junit import write_junit
-from runner.report.comparison_words import headline, metrics_of, reason_text, signed_number, warnings
+from runner.report.comparison_words import headline, interval, metrics_of, reason_text, signed_number, warnings
 from runner.words.wording import LANGUAGES
 from tests.comparison_runs import graded, run_folder
 from tests.model_runs import used
@@ -99,6 +99,13 @@ def made(
         for side in ("baseline", "candidate"):
             record[side]["label"] = Path(record[side]["label"]).name
     return [orjson.loads(orjson.dumps(record)) for record in records]
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "shown"), [(-0.0066, -0.0002, "[−0.007, −0.000]"), (0.0, 0.0004, "[0, +0.000]")]
+)
+def test_an_end_that_is_rounded_to_zero_keeps_its_side(low: float, high: float, shown: str) -> None:
+    assert interval({"ci_low": low, "ci_high": high}, EN, 3) == shown
 
 
 def test_english(tmp_path: Path, golden: Callable[[str, str], None]) -> None:
