@@ -27,7 +27,7 @@ from runner.compare.differences import PairedRuns
 from runner.compare.expense import latencies
 from runner.compare.gate import gate_of
 from runner.compare.snapshots import Cases, Snapshot
-from runner.compare.verdicts import main_metrics
+from runner.compare.verdicts import Adjusted, adjust, main_metrics
 from runner.metrics.catalogue import built_in_catalogue
 
 GATES = ("default", "full_rag", "strict")
@@ -62,11 +62,15 @@ def simulate(options: argparse.Namespace, kind: str) -> dict[str, Counter[str]]:
         random = np.random.default_rng([number, KINDS.index(kind)])
         one, other = pair_of_runs(random, options, kind)
         runs = PairedRuns.of(one, other, seed=number)
-        runs.differences(one.cases.values)  # all at once, so that the rules find them done
+        differences = runs.differences(one.cases.values)
+        numbers = {name: each.numbers for name, each in differences.items() if each.numbers is not None}
         times = latencies(one, other, seed=number)
-        main = main_metrics(one.cases.values, one.catalogue)
+        main = main_metrics(numbers, one.catalogue)
+        adjusted: dict[str, Adjusted] = {}
+        for family in (main[:1], main[1:], [name for name in numbers if name not in main]):
+            adjusted |= zip(family, adjust([numbers[name] for name in family]), strict=True)
         for name, regression in gates.items():
-            found = gate_of(regression, runs, times, main=main, allow_incomparable=False)
+            found = gate_of(regression, runs, times, adjusted, main=main, allow_incomparable=False)
             alarms[name]["any"] += found.fired
             alarms[name].update(result.rule.metric for result in found.rules if result.status == "fired")
     return alarms

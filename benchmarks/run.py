@@ -85,6 +85,7 @@ BENCHMARKS = (
     Benchmark("Large runs", "soak", quick=("--quick", "--cases", "2000")),
     Benchmark("A million passages", "million", quick=("--passages", "2000")),
     Benchmark("Cases of a large run", "growth", quick=("--cases", "2000", "--documents", "20000", "--part", "500")),
+    Benchmark("Refusals", "refusals"),
     Benchmark("Lexical judge against people", "judge", needs=DATA / "mtrag_human"),
     Benchmark("Memory judge on evidence", "memory_judge", quick=("--every", "20"), needs=DATA / "locomo_noncommercial"),
 )

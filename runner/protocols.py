@@ -878,6 +878,25 @@ class Case(Protocol):
         """Any number of further slices."""
 
 
+class Clustered(Protocol):
+    """Optional for a case: what it shares with others, so that they are not independent of each other.
+
+    @dataclass(frozen=True)
+    class Reply:
+        id: str
+        thread: str
+
+        @property
+        def clusters(self) -> Mapping[str, str]:
+            return {"conversation": self.thread}
+    """
+
+    @property
+    def clusters(self) -> Mapping[str, str]:
+        """Field -> value that other cases may have as well. `cluster=auto` takes the first of group, conversation and
+        document that there is, `cluster=FIELD` that field."""
+
+
 class Evaluation(Protocol[CaseT, OutputT]):
     """Defines what happens to one case; the engine does everything else.
 
@@ -1305,6 +1324,7 @@ OPTIONAL: Mapping[type, tuple[type, ...]] = {  # by protocol; other modules with
     System: (Within,),
     Judge: (Completing, HealthChecked, Limited, Reading, Learning),
     Scorer: (Measuring, Named, Offering, Asking, SelfJudging, Preparing),
+    Case: (Clustered,),
     Evaluation: (Measuring, JudgeChecking, Opening, Rejudging, Summing, Projecting, Separable),
 }
 
@@ -1318,6 +1338,7 @@ def optional_of(role: type) -> tuple[type, ...]:
 # Default of a missing optional attribute.
 ABSENT: Mapping[str, Any] = {
     "provenance": {},
+    "clusters": {},
     "not_in_identity": False,
     "is_implied": False,
     "idle": (),

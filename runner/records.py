@@ -330,7 +330,7 @@ class Query:
     """One question with its labels. `relevance` maps gold document ids to grades (> 0 is relevant).
     `history` holds the turns before it, oldest first. `from_memory`: asked about what is remembered of a
     conversation (contexts of which the later ones are newer), not about documents. `remembered`: such contexts beside
-    the documents; None outside of conversations."""
+    the documents; None outside of conversations. Questions of one `group` depend on each other."""
 
     id: str
     text: str
@@ -347,6 +347,14 @@ class Query:
     from_memory: bool = False
     remembered: tuple[Context, ...] | None = None
     checks: tuple[Check, ...] = ()
+    group: str | None = None
+
+    @property
+    def clusters(self) -> Mapping[str, str]:
+        """What the question shares with others: the group that the data names, and the first relevant document."""
+        document = next((id for id, grade in self.relevance.items() if grade > 0), None)
+        shared = {"group": self.group, "document": document}
+        return {field: value for field, value in shared.items() if value is not None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -510,8 +518,8 @@ class RoleCost:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One case with its outcome: a line of per_item.jsonl. `cost`: by role of the models that it asked. Nobody changes
-    it."""
+    """One case with its outcome: a line of per_item.jsonl. `cost`: by role of the models that it asked. `clusters`:
+    what it shares with other cases, by field (runner.protocols.Clustered). Nobody changes it."""
 
     id: str
     status: Status
@@ -529,6 +537,7 @@ class Row:
     error: str | None = None
     stage: str | None = None
     cost: Mapping[str, RoleCost] = field(default_factory=dict)
+    clusters: Mapping[str, str] = field(default_factory=dict)
 
 
 def timings_of(row: Mapping[str, Any]) -> dict[str, Timing]:

@@ -47,6 +47,7 @@ def cases(ids: Sequence[str], values: Mapping[str, Sequence[float | None]] | Non
         noise=dense(columns.get("noise", {}), np.nan),
         labels=columns.get("labels", {}),
         chunk_gold=columns.get("chunk_gold", {}),
+        cluster=columns.get("cluster", []),
     )
 
 

@@ -28,7 +28,7 @@ NUMBERS: dict[str, Callable[[], tuple[str, str]]] = {
     ),
     "few pairs": lambda: (
         f"fewer than {COUNTED[paired.FEWEST][0]} pairs",
-        f"짝이 {COUNTED[paired.FEWEST][1]} 쌍보다 적음",
+        f"짝이 {COUNTED[paired.FEWEST][1]} 쌍보다 적거나",
     ),
     "searches on the clock": lambda: (
         f"up to {searching.PROBE:,} queries searched one at a time",

@@ -20,11 +20,13 @@ from runner.protocols import Chunker
 from runner.records import DataSet, Document, Query, Span
 from runner.text.chunking import PLAIN
 
+UNTITLED = "untitled"
+
 
 class SquadDataset:
     """Each paragraph is a document, `{title}/{n}` with n counted from 0 for each title.
 
-    Questions keep their ids; those with `is_impossible` are unanswerable.
+    Questions keep their ids; those on one article are one group, and those with `is_impossible` are unanswerable.
     """
 
     def __init__(
@@ -74,7 +76,7 @@ class _Reader:
     def read(self, path: str) -> None:
         self.queries.setdefault(path, [])
         for article in _objects(Fields(_json(path, self.log), path, None, self.log), "data"):
-            title = article.text("title") or "untitled"
+            title = article.text("title") or UNTITLED
             for paragraph in _objects(article, "paragraphs"):
                 self._read_paragraph(paragraph, title)
 
@@ -106,6 +108,7 @@ class _Reader:
             expected_spans=spans,
             answers=tuple(dict.fromkeys(span.text for span in spans if span.text)),
             language=self.language,
+            group=None if document.title == UNTITLED else document.title,
         )
 
 

@@ -67,6 +67,7 @@ from runner.report.blocks import Fact, Section
 from runner.report.document import Document
 from runner.retrieval.stage import Retrieval, RetrievalResult, record_of
 from runner.system.store import fingerprint
+from runner.text.matching import Distinctions, find_distinctions
 from runner.words.wording import Wording
 
 ANSWERED = ("faithfulness", "answer_relevancy")
@@ -142,6 +143,7 @@ class Copilot:
         self.chosen_metrics = ChosenMetrics(metrics, (), judge=judge, fields=SHOWN)
         self._moments: Moments = {}
         self._has_references = False
+        self._distinctions: Distinctions | None = None
 
     # --- data -------------------------------------------------------------------------------------
 
@@ -151,6 +153,7 @@ class Copilot:
         case_set = self.retrieval.load()
         conversations, problems = self.scenario.load()
         cases = tuple(ProbeCase(talk, probe) for talk in conversations for probe in talk.probes)
+        self._distinctions = find_distinctions(answer for case in cases for answer in case.probe.answers)
         queries = [query_of(case, case.probe.question) for case in cases]
         log = ProblemLog(strict=False)
         _check_notes(queries, self.retrieval.corpus)
@@ -367,7 +370,9 @@ class Copilot:
         if _is_of_memory(case, values):
             decision: Decision | None = Decision(values["answer_facts"] == 1, "facts")
         else:
-            decision = decide_by_reference(case.probe.question, case.probe.answers, output.answer.text)
+            decision = decide_by_reference(
+                case.probe.question, case.probe.answers, output.answer.text, self._distinctions
+            )
         return decide(
             answerable=case.probe.answerable,
             declined=output.answer.refused,

@@ -46,6 +46,7 @@ from runner.system.shared_record import SharedRecord
 from runner.system.stopwatch import stopwatch
 from runner.system.store import fingerprint
 from runner.text.citations import citations
+from runner.text.matching import Distinctions, find_distinctions
 from runner.text.refusals import is_refusal, mark_refusal
 from runner.words.wording import Wording
 
@@ -189,11 +190,13 @@ class FullRag:
         self.rubrics = tuple(dict.fromkeys(rubrics))
         self.chosen_metrics.names |= {*self.rubrics}
         self._has_references = False
+        self._distinctions: Distinctions | None = None
         self.require = cast(Mapping[str, float | None], require or {})
 
     def load(self) -> CaseSet[Query]:
         """Rows of another model, server or prompt are recognised by `judge` and `generator` of the identity."""
         case_set = self.retrieval.load()
+        self._distinctions = find_distinctions(answer for case in case_set.cases for answer in case.answers)
         parts: dict[str, object] = {"judge": self.judge_, "generator": self.generator}
         if self.system is not None:
             parts = {"judge": self.judge_, "system": self.system}
@@ -390,7 +393,7 @@ class FullRag:
         rated, failed = score_judgements(judgements, tuple(self._judge_fields(case, output)), self.judge_.on_failure)
         if CORRECTNESS in self._applicable_rubrics(case):
             rated = {**rated, CORRECTNESS: rated[CORRECTNESS] if output.answer.has_claims else 0.0}
-        values = {**retrieval.values, **rated, **_against_references(case, output.answer)}
+        values = {**retrieval.values, **rated, **_against_references(case, output.answer, self._distinctions)}
         scored = {name: None if name in failed else value for name, value in values.items()}
         decision = self._decision(case, output, scored)
         values = {right.NAME: decision.value, **values}
@@ -416,7 +419,7 @@ class FullRag:
             answerable=case.answerable,
             declined=output.answer.refused,
             silent=output.answer.is_silent,
-            by_reference=decide_by_reference(case.text, case.answers, output.answer.text),
+            by_reference=decide_by_reference(case.text, case.answers, output.answer.text, self._distinctions),
             correctness=values[CORRECTNESS] if is_judged else None,
             not_judged=is_judged and values[CORRECTNESS] is None,
             faithfulness=values.get("faithfulness"),
@@ -461,12 +464,12 @@ def _has_reference(case: Query) -> bool:
     return case.answerable and bool(case.answers)
 
 
-def _against_references(case: Query, answer: Answer) -> dict[str, float | None]:
+def _against_references(case: Query, answer: Answer, distinctions: Distinctions | None) -> dict[str, float | None]:
     """Metrics of the answer against the known ones, without a judge. An answer that declined matches none."""
     text = "" if answer.refused else answer.text
     return {
-        "exact_match": exact_match(answer.text, case.answers),
-        "contains_answer": contains_answer(text, case.answers),
+        "exact_match": exact_match(answer.text, case.answers, distinctions),
+        "contains_answer": contains_answer(text, case.answers, distinctions),
         "token_f1": token_f1(answer.text, case.answers),
     }
 

@@ -109,7 +109,13 @@ class OpenaiGenerator:
                     raise ReplyError("the answer was withheld by the server's content filter")
             if said.error:
                 raise ReplyError(f"an error came in place of the answer {ATTEMPTS} times: {said.error}")
-            raise ReplyError(f"the answer was empty {ATTEMPTS} times{f', {ONLY_THOUGHT}' if reply.thought else ''}")
+            raise ReplyError(f"the answer was empty {ATTEMPTS} times{_why_empty(reply)}")
+
+
+def _why_empty(reply: ChatReply) -> str:
+    if reply.calls:
+        return f", for the model called functions that nobody offered ({', '.join(call.name for call in reply.calls)})"
+    return f", {ONLY_THOUGHT}" if reply.thought else ""
 
 
 def _language(query: Query) -> Language:

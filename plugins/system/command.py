@@ -16,7 +16,9 @@ import orjson
 
 from runner.errors import EvaluationError, InputError, Problem, StopRunError
 from runner.llm.endpoint import EndpointReply
+from runner.llm.loose_json import parse_loosely
 from runner.llm.models import Models
+from runner.llm.reply_body import decode_text
 from runner.llm.service import INCIDENTAL, Calls, ReplyForm, SystemSettings, values_of
 from runner.llm.toll import Toll
 from runner.records import Query, SystemReply
@@ -100,7 +102,7 @@ class CommandSystem:
         is_in_step = False
         try:
             line = await self._line(process, values)
-            reply = orjson.loads(redacted_bytes(line))
+            reply = parse_loosely(redacted_bytes(decode_text(line).encode()))
             is_in_step = True
         except orjson.JSONDecodeError:
             await self._end(0)

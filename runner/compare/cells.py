@@ -159,7 +159,8 @@ class Cells:
         for run in (self.snapshots[baseline], self.snapshots[candidate]):
             cases = run.cases
             kinds = (cases.values, cases.unscored, cases.weights, cases.noise)
-            columns += [run.catalogue, *_pairing_columns(cases), cases.failed, *(kind.get(metric) for kind in kinds)]
+            columns += [run.catalogue, *_pairing_columns(cases), cases.cluster, cases.failed]
+            columns += [kind.get(metric) for kind in kinds]
         return metric, blake2b(mask.tobytes(), digest_size=16).digest(), *map(id, columns)
 
     def _new_differences(self, baseline: str, candidate: str, rows: Mapping[str, Bools]) -> dict[str, PairedResult]:

@@ -20,8 +20,8 @@ from runner.compare.slices import slices_of
 from runner.compare.snapshots import Bools, Snapshot
 from runner.compare.texts import with_texts
 from runner.compare.verdicts import (
-    ALPHA,
     FAMILIES,
+    Adjusted,
     Family,
     Overall,
     Role,
@@ -32,6 +32,7 @@ from runner.compare.verdicts import (
     overall,
     verdict,
 )
+from runner.metrics.clusters import AUTO, field_of_keys
 from runner.metrics.metric import Catalogue
 from runner.metrics.paired import PairedResult
 from runner.system.folder import lines
@@ -45,14 +46,19 @@ class ComparedMetric:
     difference: Difference
     numbers: PairedResult
     role: Role
-    p_holm: float
+    adjusted: Adjusted
     verdict: Verdict | None
     caveats: tuple[Reason, ...] = ()
 
     @property
     def is_certain(self) -> bool:
         """Whether the difference is significant, in either direction."""
-        return self.p_holm < ALPHA and self.numbers.leaves_out_zero
+        return self.adjusted.is_significant
+
+    @property
+    def detectable(self) -> float | None:
+        """The smallest difference that gets a verdict in four of five tries; None where even the largest does not."""
+        return self.numbers.detectable(self.adjusted.tests)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +68,26 @@ class SliceRow:
     dimension: str
     value: str
     compared: ComparedMetric
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterChoice:
+    """What makes cases depend on each other: the setting `cluster` of both runs, of which that of the candidate counts,
+    the `field` that the clusters go by (None for several, and for none), their number among the pairs, and the number
+    of pairs that belong to none."""
+
+    baseline: str
+    candidate: str
+    field: str | None
+    n: int
+    n_alone: int
+
+    @classmethod
+    def of(cls, runs: PairedRuns) -> ClusterChoice:
+        """The choice of two runs."""
+        baseline, candidate = (str(run.config.get("cluster", AUTO)) for run in (runs.baseline, runs.candidate))
+        keys = [key for key in runs.cluster_keys if key is not None]
+        return cls(baseline, candidate, field_of_keys(keys), len(set(keys)), len(runs.pairing) - len(keys))
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +122,7 @@ class Comparison:
     allow_incomparable: bool
     strict: bool
     corpus: CorpusChange | None
+    clusters: ClusterChoice
 
     @property
     def main(self) -> list[ComparedMetric]:
@@ -155,17 +182,17 @@ def compare_all(
         InputError: a rule of the gate names a metric that no run has.
     """
     pairs = [_Numbers(baseline, candidate, seed, allow_incomparable, strict) for candidate in candidates]
-    chances: list[dict[str, float]] = [{} for _ in pairs]
+    chances: list[dict[str, Adjusted]] = [{} for _ in pairs]
     tests = dict.fromkeys(FAMILIES, 0)
     for family in FAMILIES:
         places = [(number, name) for number, pair in enumerate(pairs) for name in pair.of_family(family)]
         numbers = [pairs[number].numbers[name] for number, name in places]
-        for (number, name), p_holm in zip(places, adjust(numbers), strict=True):
-            chances[number][name] = p_holm
+        for (number, name), adjusted in zip(places, adjust(numbers), strict=True):
+            chances[number][name] = adjusted
         tests[family] = sum(pair.differs for pair in numbers)
     return [
-        pair.comparison(regression, {**p_holm, **pair.restate_p(p_holm)}, tests["main"])
-        for pair, p_holm in zip(pairs, chances, strict=True)
+        pair.comparison(regression, {**adjusted, **pair.restate(adjusted)}, tests["main"])
+        for pair, adjusted in zip(pairs, chances, strict=True)
     ]
 
 
@@ -214,16 +241,16 @@ class _Numbers:
             return "main"
         return "leg" if "/" in name and not name.startswith("chunk/") else "other"
 
-    def restate_p(self, p_holm: Mapping[str, float]) -> dict[str, float]:
+    def restate(self, adjusted: Mapping[str, Adjusted]) -> dict[str, Adjusted]:
         """p of metrics that equal a main metric here, as hit rate equals recall with one gold document: one test has
         one result."""
-        main = {self.numbers[name]: p_holm[name] for name in reversed(self.main)}
+        main = {self.numbers[name]: adjusted[name] for name in reversed(self.main)}
         return {name: main[numbers] for name, numbers in self.numbers.items() if numbers in main}
 
-    def comparison(self, regression: Regression, p_holm: Mapping[str, float], family: int) -> Comparison:
+    def comparison(self, regression: Regression, adjusted: Mapping[str, Adjusted], family: int) -> Comparison:
         baseline, candidate = self._runs.baseline, self._runs.candidate
         metrics = [
-            self._compare(self._differences[name], numbers, p_holm[name], regression.margin)
+            self._compare(self._differences[name], numbers, adjusted[name], regression.margin)
             for name, numbers in self.numbers.items()
         ]
         latency, cost = expense.latencies(baseline, candidate, seed=self._seed), expense.costs(baseline, candidate)
@@ -242,13 +269,16 @@ class _Numbers:
             latency=latency,
             cost=cost,
             flips=with_texts(flips_of(self._runs, self.main, judged_metrics), *self._sides),
-            gate=gate_of(rules, self._runs, [*latency, *cost], main=self.main, allow_incomparable=self._allow),
+            gate=gate_of(
+                rules, self._runs, [*latency, *cost], adjusted, main=self.main, allow_incomparable=self._allow
+            ),
             margin=regression.margin,
             family=family,
             catalogue=self.catalogue,
             allow_incomparable=self._allow,
             strict=self._runs.strict,
             corpus=corpus_change(*self._sides, self._runs.pairing),
+            clusters=ClusterChoice.of(self._runs),
         )
 
     def _verdict(self, metrics: Sequence[ComparedMetric], margin: float) -> Overall:
@@ -261,10 +291,12 @@ class _Numbers:
         )
         return overall([each.verdict for each in mains if each.verdict is not None], first_holds=first_holds)
 
-    def _compare(self, difference: Difference, numbers: PairedResult, p_holm: float, margin: float) -> ComparedMetric:
+    def _compare(
+        self, difference: Difference, numbers: PairedResult, adjusted: Adjusted, margin: float
+    ) -> ComparedMetric:
         name = difference.metric
-        metric_verdict = verdict(self.catalogue.variant(name), numbers, p_holm, margin)
-        return ComparedMetric(difference, numbers, self._role(name), p_holm, metric_verdict, self._reasons[name])
+        metric_verdict = verdict(self.catalogue.variant(name), numbers, adjusted, margin)
+        return ComparedMetric(difference, numbers, self._role(name), adjusted, metric_verdict, self._reasons[name])
 
     def _not_comparable(self) -> Iterator[NotComparable]:
         for name, reasons in self._reasons.items():
@@ -281,8 +313,8 @@ class _Numbers:
         scored = [(*row[:3], row[3]) for row in slice_rows if row[3] is not None]
         chances = adjust([numbers for *_, numbers in scored])
         return [
-            SliceRow(dimension, value, self._compare(difference, numbers, p_holm, margin))
-            for (dimension, value, difference, numbers), p_holm in zip(scored, chances, strict=True)
+            SliceRow(dimension, value, self._compare(difference, numbers, adjusted, margin))
+            for (dimension, value, difference, numbers), adjusted in zip(scored, chances, strict=True)
         ]
 
 

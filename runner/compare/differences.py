@@ -19,9 +19,11 @@ from runner.compare.pairing import Pairing, Places, pair
 from runner.compare.snapshots import Bools, Cases, Snapshot
 from runner.metrics import paired
 from runner.metrics.catalogue import merge_catalogues
+from runner.metrics.clusters import Clusters
 from runner.metrics.metric import Catalogue
 from runner.metrics.paired import PairedResult
 from runner.metrics.statistics import Floats
+from runner.metrics.swaps import mcnemar_p
 
 CONFIDENCE = 1.96  # standard errors in half a 95 % interval
 
@@ -72,6 +74,19 @@ class PairedRuns:
         """The metrics that the runs declare; of two declarations that of the candidate."""
         return merge_catalogues([self.candidate.catalogue, self.baseline.catalogue])
 
+    @cached_property
+    def cluster_keys(self) -> Sequence[str | None]:
+        """What each pair shares with others, of the candidate where it says so; empty where no run does."""
+        for run, places in ((self.candidate, self.pairing.candidate), (self.baseline, self.pairing.baseline)):
+            if run.cases.cluster:
+                return [run.cases.cluster[place] for place in places.tolist()]
+        return []
+
+    @cached_property
+    def clusters(self) -> Clusters | None:
+        """The clusters of the pairs; None where all are independent."""
+        return Clusters.of(self.cluster_keys)
+
     def differences(self, metrics: Iterable[str], pairs_mask: Bools | None = None) -> dict[str, Difference]:
         """The differences over all pairs, or those of `pairs_mask`, bool [n_pairs]. Metrics over the same pairs share
         their resamples."""
@@ -88,7 +103,7 @@ class PairedRuns:
         for name, column in columns.items():
             if column.is_weighted:
                 differences[name] = column.difference(
-                    name, self._of_weights(column, self.catalogue.variant(name).range)
+                    name, self._weighted_result(column, self.catalogue.variant(name).range)
                 )
             elif not column.counts.any():
                 differences[name] = column.difference(name, None)
@@ -122,13 +137,15 @@ class PairedRuns:
         counts = columns[0].counts
         one = np.column_stack([column.baseline.values[counts] for column in columns])
         other = np.column_stack([column.candidate.values[counts] for column in columns])
-        return paired.compare_means(one, other, seed=self.seed, ranges=ranges)
+        inside = None if self.clusters is None else self.clusters.of_cases(counts)
+        return paired.compare_means(one, other, seed=self.seed, ranges=ranges, clusters=inside)
 
-    def _of_weights(self, column: _Column, ends: tuple[float, float]) -> PairedResult | None:
+    def _weighted_result(self, column: _Column, ends: tuple[float, float]) -> PairedResult | None:
         halves = [column.baseline, column.candidate]
         values = [np.nan_to_num(half.values[column.used]) for half in halves]
         weights = [half.weights[column.used] for half in halves]
-        return paired.compare_weighted(*values, *weights, seed=self.seed, ends=ends)
+        inside = None if self.clusters is None else self.clusters.of_cases(column.used)
+        return paired.compare_weighted(*values, *weights, seed=self.seed, ends=ends, clusters=inside)
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,7 +221,7 @@ class _Column:
         if not all(np.isin(values, (0.0, 1.0)).all() for values in (before, after)):
             return None
         lost, won = int((before > after).sum()), int((before < after).sum())
-        return McNemar(lost, won, paired.mcnemar_p(lost, won))
+        return McNemar(lost, won, mcnemar_p(lost, won))
 
     def _judge_noise(self) -> float | None:
         """The standard error of a mean of n scores is the root of their summed squared errors over n."""

@@ -26,9 +26,9 @@ import numpy as np
 from runner.compare.cells import Cells
 from runner.compare.expense import costs
 from runner.compare.snapshots import Snapshot
-from runner.compare.verdicts import ALPHA
 from runner.metrics import paired
-from runner.metrics.paired import FEWEST, PairedResult
+from runner.metrics.paired import PairedResult
+from runner.metrics.swaps import ALPHA
 
 NOT_ANSWERING = ("judge", "testset")  # roles
 LESS = 0.95  # a lower share of the cost of another run is beyond chance
@@ -122,7 +122,7 @@ def _leads(
     rows = {name: cells.rows(name, folders) for name in names}
     for first, second in dict.fromkeys(tuple(sorted(pair)) for pair in pairs):
         for name, numbers in cells.between(first, second, rows).items():
-            if numbers.differs and numbers.n >= FEWEST:
+            if numbers.differs and numbers.is_enough:
                 differing[first, second, name] = numbers
     n_tests = len(names) * len(list(combinations(folders, 2)))
     chances = paired.holm([*(numbers.p for numbers in differing.values()), *([1.0] * (n_tests - len(differing)))])
@@ -130,7 +130,7 @@ def _leads(
     for (key, numbers), p in zip(differing.items(), chances, strict=False):
         first, second, name = key
         variant = cells.catalogue.variant(name)
-        if p < ALPHA and numbers.leaves_out_zero and abs(numbers.difference) >= margin * variant.span:
+        if p < ALPHA and abs(numbers.difference) >= margin * variant.span:
             second_leads = (numbers.difference > 0) == (variant.direction == "higher")
             leads.add((second, first) if second_leads else (first, second))
     return leads

@@ -1,12 +1,17 @@
 """Checks regression rules on two runs.
 
-A rule fires where the candidate lost more than the margin and, where it demands significance, p is below .05. A gate
-looks in one direction, so p is one-sided; it is adjusted (Holm) over the rules that demand significance. A rule is an
-error where the candidate lacks its metric, or where its name is only similar to that of a metric. It is not evaluated
-where the baseline lacks the metric, where neither the metric nor the rule has a direction, or where a run has no value
-(latency of a replayed run); it is not comparable where the metric differs in meaning between the runs. Neither counts
-as passed. The p of a latency includes the factor of runner.compare.timed, so that a varying load of the machine does
-not fire. A rule for `main` stands for one rule for each main metric of the two runs.
+A rule fires where the candidate lost more than the margin and, where it demands significance, the loss has a verdict: p
+is that of the comparison, two-sided and adjusted in its families (runner.compare.verdicts), so that a rule on a main
+metric without a margin fires exactly where the verdict on it is "worse". p of rules on slices, which the comparison
+does not test alone, is adjusted (Holm) over these rules. A rule that demands significance and does not fire is
+underpowered where it would not have found the loss that matters in four of five tries: its margin, or that of
+`regression` if that is larger.
+
+A rule is an error where the candidate lacks its metric, or where its name is only similar to that of a metric. It is
+not evaluated where the baseline lacks the metric, where neither the metric nor the rule has a direction, or where a run
+has no value (latency of a replayed run); it is not comparable where the metric differs in meaning between the runs.
+None of these counts as passed. p of a latency is one-sided and includes the factor of runner.compare.timed, so that a
+varying load of the machine does not fire. A rule for `main` stands for one rule for each main metric of the two runs.
 """
 
 from __future__ import annotations
@@ -25,20 +30,25 @@ from runner.compare.flips import LABEL, RIGHT, UNTOLD, deciding_name, states
 from runner.compare.regression import Regression, Rule
 from runner.compare.slices import slices_of
 from runner.compare.snapshots import Bools, Cases, Snapshot
-from runner.compare.verdicts import ALPHA
+from runner.compare.verdicts import Adjusted
 from runner.errors import InputError, did_you_mean
 from runner.metrics import paired
 from runner.metrics.catalogue import built_in_catalogue
+from runner.metrics.paired import PairedResult
+from runner.metrics.swaps import ALPHA
 
-Status = Literal["passed", "fired", "not_evaluated", "not_comparable"]
+Status = Literal["passed", "fired", "underpowered", "not_evaluated", "not_comparable"]
 NO_METRIC = ", so that the rule cannot be evaluated; choose rules that fit, or none: --rules none, regression=none"
 MAIN = "main"  # stands for every main metric
 ROUNDING = 1e-9  # a loss of exactly the margin does not fire
+POWER = 0.8416212335729143  # standard errors that a loss lies beyond the margin in four of five tries
 
 
 @dataclass(frozen=True, slots=True)
 class RuleResult:
-    """`loss`: by how much the candidate is worse: absolute, or as a share of the baseline for a relative rule."""
+    """`loss`: by how much the candidate is worse: absolute, or as a share of the baseline for a relative rule; so are
+    `detectable`, the smallest loss with which the rule fires in four of five tries, and `matters`, the loss that a rule
+    which demands significance is to find. `detectable`: None where no loss is found, or nothing says which."""
 
     rule: Rule
     status: Status
@@ -49,6 +59,8 @@ class RuleResult:
     p: float | None = None
     p_holm: float | None = None
     reasons: tuple[Reason, ...] = ()
+    detectable: float | None = None
+    matters: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +90,7 @@ def gate_of(
     regression: Regression,
     runs: PairedRuns,
     expenses: Sequence[Expense],
+    adjusted: Mapping[str, Adjusted],
     *,
     main: Sequence[str] = (),
     allow_incomparable: bool,
@@ -88,6 +101,7 @@ def gate_of(
         regression: the rules.
         runs: a pair of runs.
         expenses: latencies and costs of both runs.
+        adjusted: p of the comparison, by metric.
         main: the main metrics of both runs.
         allow_incomparable: whether metrics that were measured differently are compared, too.
 
@@ -97,14 +111,17 @@ def gate_of(
     Raises:
         InputError: a rule names an unknown metric or case.
     """
-    checked = _RuleCheck(runs, {expense.name: expense for expense in expenses}, allow_incomparable)
-    results = [
-        checked.result(replace(rule, metric=metric), f"regression.rules.{number}")
+    rules = [
+        (replace(rule, metric=metric), f"regression.rules.{number}")
         for number, rule in enumerate(regression.rules)
         for metric in (main if rule.metric == MAIN else [rule.metric])
     ]
+    n_apart = sum(rule.significant and _is_apart(rule, adjusted) for rule, _ in rules)
+    given = {expense.name: expense for expense in expenses}
+    checked = _RuleCheck(runs, given, adjusted, n_apart, regression.margin, allow_incomparable)
+    results = [checked.result(rule, key) for rule, key in rules]
     cases = [checked.case(id) for id in regression.must_not_break]
-    return Gate(_decide(results), cases)
+    return Gate(_decide(results, adjusted), cases)
 
 
 def demand_known(regression: Regression, metrics: Collection[str], side: str) -> None:
@@ -120,25 +137,51 @@ def _refuse_misspelt(metric: str, known: Collection[str], key: str, side: str) -
         raise InputError(f"{key}: the {side} has no metric '{metric}'{near}")
 
 
-def _decide(results: Sequence[RuleResult]) -> list[RuleResult]:
+def _is_apart(rule: Rule, adjusted: Mapping[str, Adjusted]) -> bool:
+    """Whether the comparison has no p for the rule, so that it is adjusted here."""
+    return bool(rule.slice) or rule.metric not in adjusted
+
+
+def _decide(results: Sequence[RuleResult], adjusted: Mapping[str, Adjusted]) -> list[RuleResult]:
     tested = [place for place, result in enumerate(results) if result.p is not None and result.rule.significant]
-    adjusted = dict(zip(tested, paired.holm([results[place].p or 0.0 for place in tested]), strict=True))
-    return [_decide_one(replace(result, p_holm=adjusted.get(place))) for place, result in enumerate(results)]
+    apart = [place for place in tested if _is_apart(results[place].rule, adjusted)]
+    p_holm = {place: adjusted[results[place].rule.metric].p for place in tested if place not in apart}
+    p_holm |= zip(apart, paired.holm([results[place].p or 0.0 for place in apart]), strict=True)
+    return [_decide_one(replace(result, p_holm=p_holm.get(place))) for place, result in enumerate(results)]
 
 
 def _decide_one(result: RuleResult) -> RuleResult:
-    if result.status != "passed" or result.loss is None or result.loss <= result.rule.margin + ROUNDING:
+    if result.status != "passed" or result.loss is None:
         return result
-    if result.rule.significant and (result.p_holm is None or result.p_holm >= ALPHA):
-        return result
-    return replace(result, status="fired")
+    is_certain = result.p_holm is not None and result.p_holm < ALPHA
+    if result.loss > result.rule.margin + ROUNDING and (is_certain or not result.rule.significant):
+        return replace(result, status="fired")
+    return result if _finds_what_matters(result) else replace(result, status="underpowered")
+
+
+def _finds_what_matters(result: RuleResult) -> bool:
+    """True also where nothing says which losses matter, as of latencies."""
+    if not result.rule.significant or result.matters is None:
+        return True
+    return result.detectable is not None and result.detectable <= result.matters + ROUNDING
 
 
 class _RuleCheck:
     """Evaluates rules on one comparison."""
 
-    def __init__(self, runs: PairedRuns, expenses: Mapping[str, Expense], allow_incomparable: bool) -> None:
+    def __init__(
+        self,
+        runs: PairedRuns,
+        expenses: Mapping[str, Expense],
+        adjusted: Mapping[str, Adjusted],
+        n_apart: int,
+        margin: float,
+        allow_incomparable: bool,
+    ) -> None:
+        """`n_apart`: rules whose p is adjusted by themselves; `margin`: the least difference that counts, a share of
+        the range of a metric."""
         self._runs, self._expenses, self._allow = runs, expenses, allow_incomparable
+        self._adjusted, self._n_apart, self._margin = adjusted, n_apart, margin
 
     def result(self, rule: Rule, key: str) -> RuleResult:
         if is_expense(rule.metric):
@@ -166,10 +209,24 @@ class _RuleCheck:
         difference = self._runs.differences([rule.metric], chosen)[rule.metric].numbers
         if difference is None:
             return RuleResult(rule, "not_evaluated")
-        better = difference.difference if rule.direction == "higher" else -difference.difference
-        p = difference.p / 2 if better < 0 else 1 - difference.p / 2
         numbers = (difference.baseline, difference.candidate)
-        return RuleResult(rule, "passed", difference.n, *numbers, _loss(rule, *numbers), p, reasons=obstacles)
+        found = RuleResult(rule, "passed", difference.n, *numbers, _loss(rule, *numbers), reasons=obstacles)
+        return replace(
+            found,
+            p=difference.p if difference.is_enough else None,
+            detectable=self._detectable(rule, difference),
+            matters=max(rule.margin, _as_loss(rule, self._margin * self._runs.catalogue.span(rule.metric), difference))
+            or None,
+        )
+
+    def _detectable(self, rule: Rule, difference: PairedResult) -> float | None:
+        """The smallest loss with which the rule fires in four of five tries."""
+        beyond = rule.margin + _as_loss(rule, POWER * difference.power.error, difference)
+        if not rule.significant:
+            return beyond
+        tests = self._n_apart if _is_apart(rule, self._adjusted) else self._adjusted[rule.metric].tests
+        found = difference.detectable(tests) if difference.is_enough else None
+        return None if found is None else max(_as_loss(rule, found, difference), beyond)
 
     def _of_expense(self, rule: Rule, key: str) -> RuleResult:
         """Evaluate a rule on latency or cost, over all cases, since slices have none."""
@@ -233,6 +290,13 @@ def _is_right(cases: Cases, by: str, place: int | None) -> bool | None:
 
 def _place(run: Snapshot, id: str) -> int | None:
     return run.cases.ids.index(id) if id in run.cases.ids else None
+
+
+def _as_loss(rule: Rule, difference: float, numbers: PairedResult) -> float:
+    """A difference in the unit of the rule."""
+    if not rule.relative:
+        return difference
+    return difference / abs(numbers.baseline) if numbers.baseline else float("inf")
 
 
 def _loss(rule: Rule, baseline: float, candidate: float) -> float:

@@ -5,9 +5,14 @@ corpus      null, or what changed in the documents: added, removed, edited (null
             cases with changed documents among their gold or retrieved ones
 declared    what the metrics are (runner.metrics.metric); one that nobody declared has no direction and no verdict
 metrics     name, role (main | other | leg), direction, n_paired, baseline, candidate, difference, ci_low, ci_high, p,
-            p_holm, effect_size (d_z), mde (the difference that would be found with a power of 80 %), verdict,
+            p_holm (adjusted for `tests`), effect_size (d_z), mde (the difference that gets a verdict in four of five
+            tries; null where even the largest does not), finds {difference: of .05 of the range, share: of tries in
+            which it gets a verdict}, n_differing, n_clusters (null: independent cases), widening
+            (of the interval by the clusters), verdict,
             mcnemar {b: only the baseline is right, c: only the candidate, p}, judge_noise, left_out (pairs in
             which a run could not be scored), failed {baseline, candidate} (of which some count as 0), caveats
+clusters    what makes cases depend on each other: the choice of the baseline and of the candidate, which counts, the
+            field (null for several), the number `n` of clusters among the pairs, n_alone: pairs that belong to none
 slices      the same of main metrics, with dimension and value
 latency, cost, gate {fired, rules, cases}, flips {by, right_in_both, wrong_in_both, lost, won}
 """
@@ -21,12 +26,13 @@ from runner.compare.compare import ComparedMetric, Comparison
 from runner.compare.expense import Expense
 from runner.compare.gate import RuleResult
 from runner.compare.sides import Side
-from runner.compare.verdicts import ALPHA
 from runner.metrics.catalogue import DECLARED
 from runner.metrics.metric import Catalogue
+from runner.metrics.swaps import ALPHA
 
 SCHEMA = 1
 KIND = "runner.comparison"
+FIVE_POINTS = 0.05  # of the range of a metric: a loss that people ask about
 ANCHORED = ("cases", "moved", "vanished")
 OF_RUN = ("id", "experiment", "evaluation_type", "k", "status", "created_at", "git", "choices", "sweep_id")
 
@@ -50,6 +56,7 @@ def record_of(comparison: Comparison, *, fail_on_regression: bool) -> dict[str, 
         "alpha": ALPHA,
         "margin": comparison.margin,
         "family": comparison.family,
+        "clusters": asdict(comparison.clusters),
         "allow_incomparable": comparison.allow_incomparable,
         "comparability": "strict" if comparison.strict else "lenient",
         "corpus": None if comparison.corpus is None else asdict(comparison.corpus),
@@ -122,9 +129,16 @@ def _metric(compared: ComparedMetric, catalogue: Catalogue) -> dict[str, Any]:
         "ci_low": numbers.low,
         "ci_high": numbers.high,
         "p": numbers.p,
-        "p_holm": compared.p_holm,
+        "p_holm": compared.adjusted.p,
+        "tests": compared.adjusted.tests,
         "effect_size": numbers.effect_size,
-        "mde": numbers.detectable,
+        "mde": compared.detectable,
+        "finds": {"difference": looked_for, "share": numbers.power.finds(looked_for, compared.adjusted.tests)}
+        if (looked_for := FIVE_POINTS * catalogue.span(difference.metric)) and numbers.is_enough
+        else None,
+        "n_differing": numbers.power.differing,
+        "n_clusters": numbers.n_clusters,
+        "widening": numbers.widening,
         "verdict": compared.verdict,
         "mcnemar": None if chances is None else {"b": chances.lost, "c": chances.won, "p": chances.p},
         "judge_noise": difference.judge_noise,
@@ -140,5 +154,5 @@ def _expense(expense: Expense) -> dict[str, Any]:
 
 def _rule(result: RuleResult) -> dict[str, Any]:
     found = asdict(result)
-    loss = found["loss"]
-    return {**found.pop("rule"), **found, "loss": None if loss == float("inf") else loss}
+    known = {name: None if found[name] == float("inf") else found[name] for name in ("loss", "detectable", "matters")}
+    return {**found.pop("rule"), **found, **known}

@@ -6,8 +6,9 @@
      "cases": {"ids": [...], "content": [...], "gold": [...], …, "values": {metric: [number or null]}}}
 
 Columns of `cases` have one entry for each finished case, by ascending id. `content` and `gold` are hashes of the
-question and of its labels (null where a case failed before it told them). `latency_ms` is null for what came from
-a cache or did not end well. `unscored`, `weights` and `noise` map metrics to {place: number}, where there is one;
+question and of its labels (null where a case failed before it told them). `cluster`: what a case shares with others
+that are not independent of it, such as the document it asks about (null for none). `latency_ms` is null for what came
+from a cache or did not end well. `unscored`, `weights` and `noise` map metrics to {place: number}, where there is one;
 `noise` is the standard error of the score of a judge that was asked several times. `chunk_gold` maps places of cases
 to where their gold chunks stand (runner.retrieval.stage.record_of), where those are labelled by id. `documents` maps
 the documents of a corpus that is not large to short digests, by which a comparison says how many changed.
@@ -26,6 +27,7 @@ import numpy as np
 import orjson
 
 from runner.metrics.catalogue import DECLARED, catalogue_in
+from runner.metrics.clusters import AUTO, cluster_key
 from runner.metrics.judging import noise_of
 from runner.metrics.metric import Catalogue
 from runner.system.folder import DOCUMENTS, RunFolder, open_run
@@ -84,7 +86,8 @@ def write_bytes(path: Path, data: bytes) -> None:
 def _parts(run: RunFolder) -> Iterator[bytes]:
     """The columns of cases are encoded one at a time."""
     yield orjson.dumps(_head(run)).removesuffix(b"}") + b',"cases":'
-    yield from _object(_cases(whole_rows(run.path / ROWS), catalogue_in(run.run)))
+    cluster = str((run.run.get("config") or {}).get("cluster", AUTO))
+    yield from _object(_cases(whole_rows(run.path / ROWS), catalogue_in(run.run), cluster))
     yield b"}\n"
 
 
@@ -165,9 +168,9 @@ def _identity(run: Mapping[str, Any]) -> dict[str, str]:
 # --- cases ----------------------------------------------------------------------------------------
 
 
-def _cases(rows: Iterable[Mapping[str, Any]], catalogue: Catalogue) -> Iterator[tuple[str, Any]]:
+def _cases(rows: Iterable[Mapping[str, Any]], catalogue: Catalogue, cluster: str) -> Iterator[tuple[str, Any]]:
     """(name, column); a column of columns is an iterator of such pairs."""
-    columns = _Columns(catalogue)
+    columns = _Columns(catalogue, cluster)
     for row in rows:
         columns.add(row)
     return columns.by_id()
@@ -176,11 +179,11 @@ def _cases(rows: Iterable[Mapping[str, Any]], catalogue: Catalogue) -> Iterator[
 class _Columns:
     """Rows as compact columns. Metrics have their names of summary.json."""
 
-    def __init__(self, catalogue: Catalogue) -> None:
-        self._names = catalogue.summary_names
+    def __init__(self, catalogue: Catalogue, cluster: str) -> None:
+        self._names, self._cluster = catalogue.summary_names, cluster
         self._ids: dict[str, int] = {}
         self._texts: dict[str, list[Any]] = {
-            name: [] for name in ("content", "gold", "status", "language", "difficulty", "tags")
+            name: [] for name in ("content", "gold", "status", "language", "difficulty", "tags", "cluster")
         }
         self._latency: array[float] = array("d")
         self._numbers: dict[str, array[float]] = {}
@@ -214,8 +217,9 @@ class _Columns:
         question = kept.get("query", row["id"])
         texts["content"].append(note_once(output, "content", lambda: content_hash(str(question))) if kept else None)
         texts["gold"].append(kept.get("gold"))
-        for name in ("status", "language", "difficulty"):
-            text = row.get(name)
+        cluster = cluster_key(row.get("clusters") or {}, row.get("tags") or (), self._cluster)
+        columns = {"cluster": cluster, **{name: row.get(name) for name in ("status", "language", "difficulty")}}
+        for name, text in columns.items():
             texts[name].append(interned.setdefault(text, text))
         tags = tuple(row.get("tags") or ())
         texts["tags"].append(interned.setdefault(tags, tags))

@@ -56,6 +56,7 @@ class Cases:
     noise: Mapping[str, Floats]
     labels: Mapping[str, Sequence[str | None]]
     chunk_gold: Mapping[int, ChunkGold] = field(default_factory=dict)
+    cluster: Sequence[str | None] = field(default_factory=list)  # of each case; empty in older files
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -266,6 +267,7 @@ class _Columns:
             noise=dict(self._sparse("noise", np.nan)),
             labels={name: self._labels(name, column) for name, column in self._group("labels")},
             chunk_gold=dict(self._chunk_gold()),
+            cluster=self._column("cluster", MAYBE) if "cluster" in self._columns else [],
         )
 
     def _column(self, name: str, types: tuple[type, ...]) -> list[Any]:

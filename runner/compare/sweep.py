@@ -29,11 +29,12 @@ from runner.compare.front import front
 from runner.compare.judges import judges, same_judge
 from runner.compare.snapshots import Bools, Snapshot
 from runner.compare.timed import is_faster
-from runner.compare.verdicts import ALPHA, Verdict, adjust, main_metrics, verdict
+from runner.compare.verdicts import Adjusted, Verdict, adjust, main_metrics, verdict
 from runner.config.references import CEILING, FLOORS, NAMES
 from runner.metrics import paired
 from runner.metrics.metric import LAST_QUALITY
 from runner.metrics.paired import PairedResult
+from runner.metrics.swaps import ALPHA
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,7 @@ class Against:
     folder: str
     value: float
     difference: PairedResult | None
-    p_holm: float
+    adjusted: Adjusted
     verdict: Verdict | None
     below_best: float
     p_best: float
@@ -168,11 +169,11 @@ def _metrics(cells: Cells, baseline: str, names: Sequence[str], margin: float) -
     families = [
         [metric for metric in unadjusted if (metric.name in names[:1]) is is_first] for is_first in (True, False)
     ]
-    p_holm: dict[tuple[str, str], float] = {}
+    adjusted: dict[tuple[str, str], Adjusted] = {}
     for family in families:
         tests = {(metric.name, folder): test for metric in family for folder, test in metric.differences.items()}
-        p_holm |= zip(tests, adjust(list(tests.values())), strict=True)
-    return [_sweep_metric(cells, baseline, metric, p_holm, margin) for metric in unadjusted]
+        adjusted |= zip(tests, adjust(list(tests.values())), strict=True)
+    return [_sweep_metric(cells, baseline, metric, adjusted, margin) for metric in unadjusted]
 
 
 def _measure(cells: Cells, baseline: str, name: str) -> UnadjustedMetric | None:
@@ -189,15 +190,15 @@ def _measure(cells: Cells, baseline: str, name: str) -> UnadjustedMetric | None:
 
 
 def _sweep_metric(
-    cells: Cells, baseline: str, metric: UnadjustedMetric, p_holm: Mapping[tuple[str, str], float], margin: float
+    cells: Cells, baseline: str, metric: UnadjustedMetric, adjusted: Mapping[tuple[str, str], Adjusted], margin: float
 ) -> SweptMetric:
-    """`p_holm`: adjusted, by metric and folder."""
+    """`adjusted`: p by metric and folder."""
     name, values, differences = metric.name, metric.values, metric.differences
     variant = cells.catalogue.variant(name)
     best = (max if variant.direction == "higher" else min)(values, key=lambda folder: values[folder])
     leads = _differences(cells, best, list(values), name, metric.rows)
     p_best = adjust_p_over_pairs(leads, len(values))
-    p_of = {folder: p_holm.get((name, folder), 1.0) for folder in values}
+    p_of = {folder: adjusted.get((name, folder), Adjusted(1.0, 1)) for folder in values}
     verdicts = {folder: verdict(variant, each, p_of[folder], margin) for folder, each in differences.items()}
     far = {folder for folder, lead in leads.items() if _is_far(lead, p_best[folder], margin * variant.span)}
     far |= {folder for folder, each in verdicts.items() if each == "worse"}
@@ -238,7 +239,7 @@ def adjust_p_over_pairs(leads: Mapping[str, PairedResult], n_runs: int) -> dict[
 
 
 def _is_far(lead: PairedResult, p: float, matters: float) -> bool:
-    return p < ALPHA and lead.leaves_out_zero and abs(lead.difference) >= matters
+    return p < ALPHA and lead.is_enough and abs(lead.difference) >= matters
 
 
 def _front(cells: Cells, baseline: str, margin: float, rows: Mapping[str, Rows], seed: int) -> dict[str, Any] | None:
@@ -318,9 +319,13 @@ def _cell(cell: Against) -> dict[str, Any]:
         "ci_low": difference.low,
         "ci_high": difference.high,
         "p": difference.p,
-        "p_holm": cell.p_holm,
+        "p_holm": cell.adjusted.p,
+        "tests": cell.adjusted.tests,
         "effect_size": difference.effect_size,
-        "mde": difference.detectable,
+        "mde": difference.detectable(cell.adjusted.tests),
+        "n_differing": difference.power.differing,
+        "n_clusters": difference.n_clusters,
+        "widening": difference.widening,
         "verdict": cell.verdict,
     }  # fmt: skip
     best = {"difference": cell.below_best, "p_holm": cell.p_best, "within_noise": cell.near_best}
@@ -335,7 +340,7 @@ def gaps(
     Floor: the better one of the scores without context and with random chunks. Ceiling: the score with the gold
     documents. Share: (score - floor) / (ceiling - floor), over the cases that all of these runs have finished; below 0
     for a run that is worse than the floor, above 1 for one that beats the ceiling. There is no share where the gap is
-    not significant (p of ceiling against floor at .05, its interval excludes 0).
+    not significant (p of ceiling against floor at .05).
 
     Args:
         systems: snapshots of the runs, by folder.
@@ -368,7 +373,7 @@ def _gap(cells: Cells, systems: Sequence[str], references: Sequence[str], metric
     gap = cells.between(floor, CEILING, {metric: rows}).get(metric)
     if gap is None:
         return None
-    large = gap.p < ALPHA and gap.leaves_out_zero and sign * gap.difference > 0
+    large = gap.p < ALPHA and sign * gap.difference > 0
     scores = {folder: mean_of[folder] for folder in able if folder in mean_of}
     return {
         "name": metric,

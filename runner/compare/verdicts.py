@@ -1,10 +1,11 @@
 """From numbers to a verdict.
 
-better, worse   p below .05 after Holm's adjustment, and a 95 % interval that excludes 0
+better, worse   p below .05 after Holm's adjustment. p alone decides: the 95 % interval inverts the same test, so that
+                it excludes 0 exactly where p before the adjustment is below .05 (runner.metrics.paired)
 within_noise    a 95 % interval within the margin (a share of the metric's range) around 0: the difference is too small
                 to matter; or no case differs
 inconclusive    neither of these: the runs may differ by more than the margin, or not at all
-too_few         fewer than ten pairs of cases
+too_few         fewer than ten pairs of cases, or fewer than six clusters of them (documents, conversations)
 not_judged      the runs can be compared, but none of their metrics declares a direction
 
 The verdict on two runs follows the first of their main metrics: Answered Right if the evaluation has answers, recall if
@@ -25,18 +26,19 @@ never finds less than the sweep did. A metric that is the same in every case is 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 from runner.metrics import paired
 from runner.metrics.metric import Catalogue, Variant
-from runner.metrics.paired import FEWEST, PairedResult
+from runner.metrics.paired import PairedResult
+from runner.metrics.swaps import ALPHA
 
 Verdict = Literal["better", "worse", "within_noise", "inconclusive", "too_few"]
 Role = Literal["main", "other", "leg"]
 Family = Literal["first", "main", "other", "leg"]
 Overall = Literal["better", "worse", "mixed", "within_noise", "inconclusive", "too_few", "not_comparable", "not_judged"]
 
-ALPHA = 0.05
 FAMILIES: tuple[Family, ...] = ("first", "main", "other", "leg")
 
 
@@ -73,20 +75,33 @@ def _stands_with(variant: Variant, comparable: Collection[str]) -> bool:
     return not beside or beside in comparable
 
 
-def adjust(results: Sequence[PairedResult]) -> list[float]:
-    """The p values adjusted together (Holm), in order; 1 where no case differs."""
+@dataclass(frozen=True, slots=True)
+class Adjusted:
+    """p, adjusted (Holm) for a number of tests."""
+
+    p: float
+    tests: int
+
+    @property
+    def is_significant(self) -> bool:
+        """Whether the difference is more than chance."""
+        return self.p < ALPHA
+
+
+def adjust(results: Sequence[PairedResult]) -> list[Adjusted]:
+    """The p values adjusted together (Holm), in order; 1 where no case differs, which is no test."""
     tests = [place for place, numbers in enumerate(results) if numbers.differs]
     chances = [1.0] * len(results)
     for place, p in zip(tests, paired.holm([results[place].p for place in tests]), strict=True):
         chances[place] = p
-    return chances
+    return [Adjusted(p, max(1, len(tests))) for p in chances]
 
 
-def verdict(metric: Variant, numbers: PairedResult, p_holm: float, margin: float) -> Verdict | None:
+def verdict(metric: Variant, numbers: PairedResult, adjusted: Adjusted, margin: float) -> Verdict | None:
     """Args:
         metric: its record.
         numbers: the paired comparison.
-        p_holm: p, adjusted.
+        adjusted: its p.
         margin: the least difference that counts, a share of the range of the metric.
 
     Returns:
@@ -94,9 +109,9 @@ def verdict(metric: Variant, numbers: PairedResult, p_holm: float, margin: float
     """
     if metric.direction is None:
         return None
-    if numbers.n < FEWEST:
+    if not numbers.is_enough:
         return "too_few"
-    if p_holm < ALPHA and numbers.leaves_out_zero:
+    if adjusted.is_significant:
         return "better" if (numbers.difference > 0) == (metric.direction == "higher") else "worse"
     if not numbers.differs or numbers.is_within(margin * metric.span):
         return "within_noise"

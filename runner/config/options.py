@@ -40,7 +40,7 @@ NOT_IN_FINGERPRINT = {
     "warmup", "timeout_ms", "case_timeout_ms", "max_concurrency", "strict", "dry_run", "cold_start",
     "max_failure_rate", "format", "out", "cache_dir", "report", "cache", "calls", "budget", "provider",
     "run_timeout_ms",
-    "metric", "compare", "allow_incomparable", "fail_on_regression", "threshold", "junit", "comparability",
+    "metric", "compare", "cluster", "allow_incomparable", "fail_on_regression", "threshold", "junit", "comparability",
     "save_snapshot", "baseline", "baselines", "verbose", "search",
     "shards",
 }  # fmt: skip
@@ -109,6 +109,7 @@ class RunOptions(Strict):
     allow_incomparable: bool
     comparability: Literal["lenient", "strict"] = "lenient"
     fail_on_regression: bool
+    cluster: Annotated[str, Field(min_length=1)] = "auto"  # records may be older than it
     threshold: dict[Any, Any] = Field(default_factory=dict)  # records may be older than it
     junit: Annotated[str, Field(min_length=1)] | None
     baseline: Annotated[str, Field(min_length=1)] | Annotated[int, Field(ge=0)] | None

@@ -10,6 +10,7 @@
     history             list of {"role": "user" or "assistant", "text" or "content"}, oldest first: what was said before
     language (lang), difficulty, tags
     team, domain        text; the tags team:NAME and domain:NAME
+    group               text; questions of one group depend on each other (default: those on the same document)
     created_at          ISO 8601
     ranking             list of ids or of {"id", "score"}: what another system returned
     contexts            list of texts or of {"id", "text", "title"}: what its generator saw
@@ -37,7 +38,19 @@ LineT = TypeVar("LineT", int, int | None)
 
 KNOWN = frozenset(
     {"id", "query", "answerable", "expected_notes", "expected_chunks", "expected_spans", "answers", "language", "lang"}
-    | {"difficulty", "tags", "history", "ranking", "contexts", "answer", "created_at", "team", "domain", "checks"}
+    | {
+        "difficulty",
+        "tags",
+        "history",
+        "ranking",
+        "contexts",
+        "answer",
+        "created_at",
+        "team",
+        "domain",
+        "checks",
+        "group",
+    }
 )
 DIFFICULTIES = frozenset({"easy", "mid", "medium", "hard", "쉬움", "보통", "중간", "어려움"})
 INSTEAD_OF_GOLD = ("answers", "checks", "answer", "contexts", "ranking")  # fields by which an answer can be judged
@@ -102,6 +115,7 @@ def _query(fields: Fields) -> Query | None:
         given=GivenResults(_ranking(fields), contexts_of(fields), fields.text("answer")),
         history=history_of(fields),
         checks=_checks(fields),
+        group=fields.text("group"),
     )
     if not fields.failed:
         _check_answerable(fields, query)

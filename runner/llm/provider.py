@@ -18,8 +18,9 @@ from runner.llm.address import HOST, address_problem, expected_form
 from runner.llm.limiter import Limiter, limiter_of
 from runner.llm.loose_json import parse_loosely
 from runner.llm.messages import ChatRequest, Message
+from runner.llm.reply_body import decode_text
 from runner.llm.settings import ProviderSettings
-from runner.llm.transport import AddressError, Server, Transport, transport_to
+from runner.llm.transport import AddressError, Response, Server, Transport, transport_to
 from runner.llm.verdict import StatusError
 from runner.system.redaction import learn_variable, redact, redacted_bytes
 
@@ -186,10 +187,18 @@ class Provider:
             response = await transport.post(path, content)
         if not response.is_success:
             raise StatusError(response.status, response.content, response.headers)
-        reply = parse_loosely(self._keyless(response.body))
+        reply = self._json(response)
         if not isinstance(reply, dict):
             raise ValueError(f"expected a JSON object, got {str(reply)[:80]!r}")
         return reply
+
+    def _json(self, response: Response) -> Any:
+        """Raises ValueError for what is no JSON."""
+        try:
+            return parse_loosely(self._keyless(response.body))
+        except ValueError:
+            text = decode_text(response.body, response.charset)
+            return parse_loosely(self._keyless(text.encode("utf-8", "replace")))
 
     async def close(self) -> None:
         """Close the connections; the next request opens others."""

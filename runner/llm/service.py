@@ -36,7 +36,7 @@ from runner.llm.toll import Toll
 from runner.records import NamedContext, Query, SystemReply
 from runner.system import stopwatch, terminal
 from runner.system.redaction import mark_secrets, marked_bytes, redact, redacted_bytes
-from runner.text.reply import Reply, error_in, read_body, text_of_parts, thought_in
+from runner.text.reply import Reply, error_in, read_body, refusal_in, text_of_parts, thought_in
 from runner.words.wording import Wording, wording
 
 HOPELESS = 8  # consecutive questions without a usable reply, after which the system counts as broken
@@ -361,6 +361,8 @@ class ReplyForm:
         answer = extract(self._answer_expression, reply)
         if isinstance(answer, list) and answer and all(isinstance(part, Mapping) and "type" in part for part in answer):
             return clean(text_of_parts(answer))
+        if answer is None and (refusal := refusal_in(reply)):
+            return clean(refusal)
         if answer is None and (thought_in(reply) or error_in(reply) or self._is_null(reply)):
             return ""
         if answer is None:

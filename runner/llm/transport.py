@@ -69,9 +69,14 @@ class Response:
         return 200 <= self.status < 300
 
     @property
+    def charset(self) -> str:
+        """That the server declares, else UTF-8."""
+        return _charset(self.headers)
+
+    @property
     def content(self) -> object:
         """The body of an error: its JSON value, or its text where it is no JSON."""
-        text = self.body.decode(_charset(self.headers), "replace").strip()
+        text = self.body.decode(self.charset, "replace").strip()
         with suppress(ValueError, RecursionError):
             return json.loads(text)
         return text

@@ -9,8 +9,8 @@ A metric of a case is in one of four states:
 
 An estimate has `n` = the first three, `n_scored` = the first. `value` is the mean over the first two,
 `value_scored` over the first alone, both weighted where the case has a weight. The interval is that of `value`,
-by the declared range of the metric; it is unknown for equal values of a metric without one. NaN and infinities
-are no numbers: such a metric is unscored.
+by the declared range of the metric; it is unknown for equal values of a metric without one. Cases that depend on
+each other are clusters (runner.metrics.clusters). NaN and infinities are no numbers: such a metric is unscored.
 
 Rows are read one at a time and put into columns BLOCK at a time; 13 bytes stay in memory for each case and metric that
 applies.
@@ -31,6 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runner.metrics import statistics
+from runner.metrics.clusters import AUTO, Clusters, cluster_key, key_number
 from runner.metrics.metric import Catalogue
 from runner.records import Estimate, Row
 
@@ -55,6 +56,7 @@ def aggregate(
     total: int | None = None,
     resamples: int = statistics.RESAMPLES,
     shared_estimates: Known | None = None,
+    cluster: str = AUTO,
 ) -> dict[str, Any]:
     """Sum up the rows of a run.
 
@@ -68,17 +70,22 @@ def aggregate(
         total: the number of cases that there should be (default: all are there); the rest is pending.
         resamples: of a bootstrap.
         shared_estimates: estimates of other runs, to which those of this one are added; equal values share an estimate.
+        cluster: what makes cases depend on each other (runner.metrics.clusters).
 
     Returns:
-        `cases`, `metrics`, `slices` and `counts` of summary.json.
+        `cases`, `metrics`, `slices` and `counts` of summary.json, and `clusters` where cases depend on each other: the
+        `field` that they go by (None for several), their number `n`, the number of cases that belong to none, and
+        `widening`, the factor by which they make the interval of the first metric wider.
     """
-    table = _Table(catalogue)
+    table = _Table(catalogue, cluster)
     for row in rows:
         table.add(row)
     table.put_waiting()
     estimates = _Estimator(table, seed, resamples, {} if shared_estimates is None else shared_estimates)
+    clusters = estimates.clusters_record()
     return {
         "cases": table.case_counts(total),
+        **({"clusters": clusters} if clusters else {}),
         "metrics": estimates.over(range(table.n_rows), legs=True),
         "slices": {
             kind: {value: estimates.over(members) for value, members in sorted(values.items())}
@@ -259,8 +266,10 @@ class _RowGroup:
 class _Table:
     """The columns of all rows so far. `put_waiting` comes after the last of them."""
 
-    def __init__(self, catalogue: Catalogue) -> None:
-        self.catalogue = catalogue
+    def __init__(self, catalogue: Catalogue, cluster: str) -> None:
+        self.catalogue, self._cluster = catalogue, cluster
+        self.cluster_fields: set[str] = set()
+        self.cluster_numbers = array("Q")
         self._names = catalogue.summary_names
         self.n_rows = 0
         self.n_unscored = 0
@@ -285,6 +294,9 @@ class _Table:
             alike.weights += [(place, name, weight) for name, weight in weights.items() if name in metrics]
         self._labels[tuple((field_of("labels") or {}).items())] += 1
         self._groups[field_of("language"), field_of("difficulty"), *(field_of("tags") or ())].append(self.n_rows)
+        key = cluster_key(field_of("clusters") or {}, field_of("tags") or (), self._cluster)
+        self.cluster_fields |= set() if key is None else {key.partition(":")[0]}
+        self.cluster_numbers.append(key_number(key))
         status = field_of("status") or "ok"
         self.statuses[status] += 1
         self.n_unscored += status == "ok" and bool(unscored)
@@ -376,6 +388,7 @@ class _Estimator:
         self._resamples = resamples
         self._known_estimates = known_estimates
         self._estimates_by_mask: dict[bytes, Estimates] = {}
+        self._clusters = Clusters.of_numbers(np.frombuffer(table.cluster_numbers, dtype=np.uint64))
         alike: dict[tuple[bytes, bytes], tuple[bytes, bytes]] = {}
         self._alike: dict[str, tuple[bytes, bytes]] = {}
         self._column_keys: dict[str, tuple[Any, ...]] = {}
@@ -427,13 +440,15 @@ class _Estimator:
         digest = blake2b(sample.values.tobytes(), digest_size=16)
         digest.update(sample.scored.tobytes())
         digest.update(b"" if sample.weights is None else sample.weights.tobytes())
+        digest.update(b"" if self._clusters is None else self._clusters.codes[sample.cases].tobytes())
         shape = len(sample.values), sample.n, sample.weights is None, self._seed, self._resamples
         return (digest.digest(), *shape, *self._table.catalogue.variant(name).range)
 
     def _column_key(self, name: str, column: _Column) -> tuple[Any, ...]:
         """All that the estimates of a column depend on beside the set of cases."""
         digest = blake2b(column.values, digest_size=16)
-        for part in (*self._alike[name], repr(column.weights).encode() if column.weights else b""):
+        clusters = b"" if self._clusters is None else self._clusters.key
+        for part in (*self._alike[name], repr(column.weights).encode() if column.weights else b"", clusters):
             digest.update(b"%d," % len(part) + part)
         return (digest.digest(), self._seed, self._resamples, *self._table.catalogue.variant(name).range)
 
@@ -441,26 +456,62 @@ class _Estimator:
         """Estimates of metrics that have numbers for the same cases, so that they can share resamples. The numbers
         of one group are in memory at a time."""
         estimates, values, weights = [], [], []
+        clusters: Clusters | None = None
         for name in names:
             sample = self._sample(name, mask)
+            clusters = self._clusters_of(sample)
             estimates.append(sample.estimate())
             values.append(sample.values)
-            weights += [] if sample.weights is None else [sample.weights]
+            weights += _listed(sample.weights)
         if len(values[0]) == 0:
             return dict(zip(names, estimates, strict=True))
-        intervals = self._intervals(names, values, weights).tolist()
+        intervals = self._intervals(names, values, weights, clusters).tolist()
         return {
             name: estimate if math.isnan(low) else replace(estimate, ci_low=low, ci_high=high)
             for name, estimate, (low, high) in zip(names, estimates, intervals, strict=True)
         }
 
-    def _intervals(self, names: Sequence[str], values: list[Floats], weights: list[Floats]) -> Floats:
+    def _clusters_of(self, sample: _Sample) -> Clusters | None:
+        return None if self._clusters is None else self._clusters.of_cases(sample.cases)
+
+    def clusters_record(self) -> dict[str, Any]:
+        """How the cases depend on each other; empty where they do not."""
+        if self._clusters is None:
+            return {}
+        numbers, fields = np.frombuffer(self._table.cluster_numbers, dtype=np.uint64), self._table.cluster_fields
+        return {
+            "field": next(iter(fields)) if len(fields) == 1 else None,
+            "n": len(np.unique(numbers[numbers > 0])),
+            "n_alone": int((numbers == 0).sum()),
+            "widening": self._widening(),
+        }
+
+    def _widening(self) -> float | None:
+        """The width of the interval of the first metric over that of as many independent cases; None where there is no
+        interval."""
+        every = np.ones(self._table.n_rows, dtype=bool)
+        for name in self._table.catalogue.in_order(self._table.columns):
+            sample = self._sample(name, every)
+            if len(sample.values) == 0:
+                continue
+            widths = [
+                float(np.ptp(self._intervals([name], [sample.values], _listed(sample.weights), clusters)))
+                for clusters in (self._clusters_of(sample), None)
+            ]
+            return widths[0] / widths[1] if widths[1] > 0 else None
+        return None
+
+    def _intervals(
+        self, names: Sequence[str], values: list[Floats], weights: list[Floats], clusters: Clusters | None
+    ) -> Floats:
         """The intervals of columns; the columns are released."""
         side_by_side = np.column_stack(values), np.column_stack(weights) if weights else None
         values.clear()
         weights.clear()
         ranges = np.array([self._table.catalogue.variant(name).range for name in names])
-        return statistics.mean_intervals(*side_by_side, ranges=ranges, seed=self._seed, resamples=self._resamples)
+        return statistics.mean_intervals(
+            *side_by_side, ranges=ranges, seed=self._seed, resamples=self._resamples, clusters=clusters
+        )
 
     def _sample(self, name: str, mask: NDArray[np.bool_]) -> _Sample:
         column, members = self._table.columns[name], self._members_of(name, mask)
@@ -486,3 +537,7 @@ class _Estimator:
             is_scored = states[has_number] == _SCORED
             self._members[key] = _Members(int(applies.sum()), has_number, rows[has_number], is_scored)
         return self._members[key]
+
+
+def _listed(weights: Floats | None) -> list[Floats]:
+    return [] if weights is None else [weights]

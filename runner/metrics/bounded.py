@@ -55,13 +55,17 @@ def fits(values: Floats, ranges: Floats) -> NDArray[np.bool_]:
     return np.asarray(known & (values.min(axis=0) >= low - dust) & (values.max(axis=0) <= high + dust))
 
 
-def bounded_intervals(values: Floats, ranges: Floats, weights: Floats | None = None) -> Floats:
+def bounded_intervals(
+    values: Floats, ranges: Floats, weights: Floats | None = None, shares_of_case: Floats | None = None
+) -> Floats:
     """95 % intervals of the (weighted) means of columns that fit their ranges.
 
     Args:
         values: float64 [n_cases, n_columns], n_cases >= 1.
         ranges: lowest and highest value, float64 [n_columns, 2], finite.
         weights: float64 [n_cases, n_columns], > 0.
+        shares_of_case: how much of an independent case each case of a column counts for, float64 [n_columns] in (0, 1]
+            (runner.metrics.clusters; default: 1).
 
     Returns:
         (low, high), float64 [n_columns, 2].
@@ -73,39 +77,42 @@ def bounded_intervals(values: Floats, ranges: Floats, weights: Floats | None = N
         low, span = ranges[part, 0], ranges[part, 1] - ranges[part, 0]
         shares = np.clip((values[:, part] - low) / span, 0.0, 1.0).T
         mass = None if weights is None else weights[:, part].T
-        intervals[part, 0] = low + span * _lower_limits(shares, mass)
-        intervals[part, 1] = low + span * (1.0 - _lower_limits(1.0 - shares, mass))
+        counted = np.ones(len(shares)) if shares_of_case is None else shares_of_case[part]
+        intervals[part, 0] = low + span * _lower_limits(shares, mass, counted)
+        intervals[part, 1] = low + span * (1.0 - _lower_limits(1.0 - shares, mass, counted))
     return intervals
 
 
-def _lower_limits(shares: Floats, weights: Floats | None) -> Floats:
-    """The lower limits of values in 0..1, float64 [n_columns, n_cases]."""
+def _lower_limits(shares: Floats, weights: Floats | None, counted: Floats) -> Floats:
+    """The lower limits of values in 0..1, float64 [n_columns, n_cases]; each case of a column counts `counted` times,
+    the one beside once."""
     limits = np.zeros(len(shares))
     alike: dict[int, list[tuple[int, Floats, Floats]]] = defaultdict(list)
     for column, row in enumerate(shares):
         if row.max() < 0.5 * 10**-_DIGITS:  # so is the limit, which is rounded to 0; squares of less may vanish
             continue
         if weights is not None and (weights[column] != weights[column, 0]).any():
-            limits[column] = _weighted_limit(row, weights[column])
+            limits[column] = _weighted_limit(row, weights[column], counted[column])
             continue
         distinct, counts = np.unique(row, return_counts=True)
         if distinct[0] == 0.0:
             distinct, counts = distinct[1:], counts[1:]
         if len(distinct) == 1:
-            limits[column] = distinct[0] * _beta_quantile(int(counts[0]), len(row))
+            ones, others = counts[0] * counted[column], (len(row) - counts[0]) * counted[column]
+            limits[column] = distinct[0] * _beta_quantile(float(ones), float(others) + 1.0)
         elif len(distinct):
             size = max(8, 1 << (len(distinct) - 1).bit_length())
-            alike[size].append((column, distinct, counts.astype(np.float64)))
+            alike[size].append((column, distinct, counts * counted[column]))
     for size, members in alike.items():
-        limits[[column for column, *_ in members]] = _plain_limits(members, size, shares.shape[1] + 1)
+        columns = [column for column, *_ in members]
+        limits[columns] = _plain_limits(members, size, shares.shape[1] * counted[columns] + 1)
     return np.asarray(np.round(limits, _DIGITS))
 
 
 @lru_cache(maxsize=8192)  # columns and slices of a run, and the runs of a sweep, often ask the same
-def _beta_quantile(n_ones: int, n_cases: int) -> float:
-    """The TAIL quantile of the beta distribution of `n_ones` and n_cases - n_ones + 1, which scipy.special takes a
-    quarter of a second to be imported for. By Newton's method between two bounds."""
-    a, b = float(n_ones), float(n_cases - n_ones + 1)
+def _beta_quantile(a: float, b: float) -> float:
+    """The TAIL quantile of a beta distribution, which scipy.special takes a quarter of a second to be imported for. By
+    Newton's method between two bounds."""
     scale = math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b)
     low, high, x = 0.0, 1.0, a / (a + b)
     for _ in range(_ROUNDS):
@@ -140,19 +147,19 @@ def _beta_share(a: float, b: float, x: float, density: float) -> float:
     return density * x * (1.0 - x) * fraction / a
 
 
-def _plain_limits(members: list[tuple[int, Floats, Floats]], size: int, n_cases: int) -> Floats:
+def _plain_limits(members: list[tuple[int, Floats, Floats]], size: int, n_cases: Floats) -> Floats:
     """The limits of columns with about as many distinct values above 0. Values without weight change nothing, so that
     the sums of a column are the same to the last bit beside any others."""
     values, counts = np.zeros((2, len(members), size))
     for place, (_, distinct, count) in enumerate(members):
         values[place, : len(distinct)], counts[place, : len(distinct)] = distinct, count
-    at_zero = n_cases - counts.sum(axis=1)  # cases with the value 0, which the case beside has
+    at_zero = np.maximum(n_cases - counts.sum(axis=1), 1.0)  # cases with the value 0, which the case beside has
     mean = (counts * values).sum(axis=1) / n_cases
     spread = np.sqrt((counts * (values - mean[:, None]) ** 2).sum(axis=1) + at_zero * mean**2)
 
     def root(tilt: Floats, rows: NDArray[np.intp]) -> Floats:
         slope = 1.0 + tilt[:, None] * values[rows]
-        scale = ((counts[rows] / slope).sum(axis=1) + at_zero[rows]) / n_cases
+        scale = ((counts[rows] / slope).sum(axis=1) + at_zero[rows]) / n_cases[rows]
         ratio = scale[:, None] * slope
         likelihood = 2 * ((counts[rows] * np.log(ratio)).sum(axis=1) + at_zero[rows] * np.log(scale))
         square = (counts[rows] * (1 / ratio - 1) ** 2).sum(axis=1) + at_zero[rows] * (1 / scale - 1) ** 2
@@ -163,33 +170,36 @@ def _plain_limits(members: list[tuple[int, Floats, Floats]], size: int, n_cases:
     return np.asarray((1 / scale - 1) / tilt)
 
 
-def _weighted_limit(shares: Floats, weights: Floats) -> float:
+def _weighted_limit(shares: Floats, weights: Floats, counted: float) -> float:
     """The limit of one column whose cases weigh differently, float64 [n_cases] each; not all shares are 0."""
     values, mass = np.append(shares, 0.0), np.append(weights, weights.max()) / weights.max()
-    mean = float((mass * values).sum() / mass.sum())
-    spread = float(np.sqrt((mass**2 * (values - mean) ** 2).sum()))
+    counts = np.append(np.full(len(shares), counted), 1.0)
+    mean = float((counts * mass * values).sum() / (counts * mass).sum())
+    spread = float(np.sqrt((counts * mass**2 * (values - mean) ** 2).sum()))
     limit = mean
 
     def root(tilt: Floats, _: NDArray[np.intp]) -> Floats:
         nonlocal limit
-        limit = _tilted_mean(float(tilt[0]), values, mass, limit)
+        limit = _tilted_mean(float(tilt[0]), values, mass, counts, limit)
         ratio = 1.0 + tilt[0] * mass * (values - limit)
-        return _r_star(2 * np.log(ratio).sum(keepdims=True), ((1 / ratio - 1) ** 2).sum(keepdims=True))
+        likelihood = 2 * (counts * np.log(ratio)).sum(keepdims=True)
+        return _r_star(likelihood, (counts * (1 / ratio - 1) ** 2).sum(keepdims=True))
 
     tilt = _solve(root, np.array([_Z / spread]))
-    return _tilted_mean(float(tilt[0]), values, mass, limit)
+    return _tilted_mean(float(tilt[0]), values, mass, counts, limit)
 
 
-def _tilted_mean(tilt: float, values: Floats, mass: Floats, guess: float) -> float:
-    """The t with sum(w (v - t) / (1 + tilt w (v - t))) = 0, by Newton's steps within the values that t can have. At
-    that t the n terms 1 / (1 + tilt w (v - t)) add up to n, so none of these denominators is below 1 / n."""
-    low, high = 0.0, float(min(values.max(), (values + (1 - 1 / len(values)) / (tilt * mass)).min()))
+def _tilted_mean(tilt: float, values: Floats, mass: Floats, counts: Floats, guess: float) -> float:
+    """The t with sum(c w (v - t) / (1 + tilt w (v - t))) = 0, by Newton's steps within the values that t can have. At
+    that t the terms c / (1 + tilt w (v - t)) add up to sum(c), so none of these denominators is below c / sum(c)."""
+    least = counts / counts.sum()
+    low, high = 0.0, float(min(values.max(), (values + (1 - least) / (tilt * mass)).min()))
     mean = min(max(guess, low), high)
     for _ in range(_ROUNDS):
         ratio = 1.0 + tilt * mass * (values - mean)
-        pull = float((mass * (values - mean) / ratio).sum())
+        pull = float((counts * mass * (values - mean) / ratio).sum())
         low, high = (mean, high) if pull > 0 else (low, mean)
-        step = pull / float((mass / ratio**2).sum())
+        step = pull / float((counts * mass / ratio**2).sum())
         if abs(step) < _NEAR_MEAN:
             break
         mean = mean + step if low < mean + step < high else (low + high) / 2

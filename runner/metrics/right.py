@@ -13,9 +13,11 @@ words         the answer contains most words of a reference that the question la
 amount        a reference is an amount, and the answer gives the same one: right
 yes_no        a reference is yes or no, and the answer takes a stand: right if it is the same
 other_amount  the answer gives another amount in the place of that of the reference: wrong
-denied        the answer says that the reference is not it: wrong
+denied        the answer says that the reference is not it, or no more: wrong
+several       the answer names the reference among several values, and chooses none: wrong
+elsewhere     the answer says the amount of the reference of something else than what was asked: wrong
 absent        the answer contains hardly anything of a reference: wrong
-undecided     the answer contains a part of a reference, or leaves open which of several values holds: undecided
+undecided     the answer contains a part of a reference: undecided
 needs_model   the references are sentences, which words cannot decide: undecided
 facts         the answer is right if it contains every expected fact of a conversation
 stand_in      no reference is known: right if the judge scores faithfulness and relevancy above `high`. This takes the
@@ -82,6 +84,8 @@ By = Literal[
     "yes_no",
     "other_amount",
     "denied",
+    "several",
+    "elsewhere",
     "absent",
     "undecided",
     "needs_model",

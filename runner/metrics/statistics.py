@@ -10,6 +10,9 @@ Resampled sums are exact: values are rounded to a grid so coarse that float64 ho
 (2**-52 of n times the largest value, about 2e-11 at 100,000 cases in 0..1) and so fine that it does not
 show in an interval. The result is therefore the same to the last bit whatever order a BLAS adds in, with
 any number of threads.
+
+Where cases come in clusters, a bounded interval counts each as a part of an independent case
+(runner.metrics.clusters), and a bootstrap draws whole clusters.
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runner.metrics.bounded import bounded_intervals, fits
+from runner.metrics.clusters import Clusters, effective_shares
 
 Floats = NDArray[np.float64]
 
@@ -70,6 +74,7 @@ def mean_intervals(
     ranges: Floats | None = None,
     seed: int,
     resamples: int = RESAMPLES,
+    clusters: Clusters | None = None,
 ) -> Floats:
     """95 % intervals of the means of many columns over the same cases.
 
@@ -80,6 +85,7 @@ def mean_intervals(
             A range counts as unknown where a value lies outside of it.
         seed: of a bootstrap.
         resamples: of a bootstrap.
+        clusters: of cases that depend on each other (default: none do).
 
     Returns:
         (low, high), float64 [n_columns, 2]; NaN where the interval is unknown: one case, or equal values of a column
@@ -88,8 +94,11 @@ def mean_intervals(
     intervals = np.full((values.shape[1], 2), np.nan)
     is_bounded = np.zeros(len(intervals), dtype=bool) if ranges is None else fits(values, ranges)
     if ranges is not None and is_bounded.any():
-        mass = None if weights is None else weights[:, is_bounded]
-        intervals[is_bounded] = bounded_intervals(values[:, is_bounded], ranges[is_bounded], mass)
+        inside, mass = values[:, is_bounded], None if weights is None else weights[:, is_bounded]
+        counted = None if clusters is None else effective_shares(inside, clusters, mass)
+        intervals[is_bounded] = bounded_intervals(inside, ranges[is_bounded], mass, counted)
+    if clusters is not None and not is_bounded.all():
+        values, weights = _cluster_means(values, weights, clusters)
     varied = np.flatnonzero((values != values[0]).any(axis=0) & ~is_bounded)
     if len(varied) == 0:
         return intervals
@@ -101,6 +110,13 @@ def mean_intervals(
         value, without = mean(varied_values[:, column], weight), _means_without(varied_values[:, column], weight)
         intervals[place] = bca_interval(resampled[:, column], float(value or 0.0), without)
     return intervals
+
+
+def _cluster_means(values: Floats, weights: Floats | None, clusters: Clusters) -> tuple[Floats, Floats]:
+    """The means of clusters with their weights, whose weighted mean is that of the cases."""
+    mass = np.ones_like(values) if weights is None else weights
+    totals = clusters.totals(mass)
+    return clusters.totals(values * mass) / totals, totals
 
 
 def bca_interval(resampled: Floats, value: float, without: Floats) -> tuple[float, float]:

@@ -33,7 +33,7 @@ from runner.report.findings import (
     questions_at,
 )
 from runner.report.metric import of_groups
-from runner.report.metrics import rows_of
+from runner.report.metrics import clusters_line, rows_of
 from runner.report.page import FILE
 from runner.report.panels import cost, data_problems, ending_rows, head, notes, title
 from runner.report.right import how_decided
@@ -96,6 +96,7 @@ def _scores(document: Document) -> Section | None:
         rows_of(document, shown) or Note(say("metrics.none"), media=TERMINAL),
         Note(say("brief.more_metrics", n=left) if left else "", "quiet", TERMINAL),
         Note(how_decided(document), "quiet", TERMINAL),
+        Note(clusters_line(document), "quiet", TERMINAL),
         media=TERMINAL,
     )
 

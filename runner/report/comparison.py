@@ -37,20 +37,22 @@ from runner.report.comparison_words import (
     amount,
     chance,
     changes,
+    cluster_lines,
     differs,
     expense_name,
     gate_lines,
     headline,
     interval,
     k_of,
+    last_lines,
     list_items,
+    loss_text,
     of_role,
     own_wording,
     plain,
     reason_text,
     rule_name,
     signed_number,
-    unfired_lines,
     warnings,
 )
 from runner.report.markdown import Markdown, markdown
@@ -65,7 +67,7 @@ SLICES = 15  # values of a dimension shown
 CASES = 20  # ids of cases named
 SIDES = ("baseline", "candidate")
 ROUNDING = 1e-9  # as for the rules themselves
-RULE_HEADERS = ("rule", "baseline", "candidate", "loss", "allowed", "p", "result")
+RULE_HEADERS = ("rule", "baseline", "candidate", "loss", "allowed", "finds", "p", "result")
 TOLD = ("flips", "compared", "settings", "expense")  # on a page by themselves, not below the verdict
 
 
@@ -159,7 +161,7 @@ def _notes(record: Record, say: Wording) -> Iterator[Note]:
     yield Note(headline(record, say))
     yield from (Note(line) for line in changes(record, say))
     yield from (Note(line) for line in gate_lines(record, say))
-    yield from (Note(line, "strong") for line in unfired_lines(record, say))
+    yield from (Note(line, "strong") for line in last_lines(record, say))
 
 
 def sections(record: Record, say: Wording) -> list[Section]:
@@ -195,10 +197,11 @@ def _in_short(record: Record, say: Wording) -> Iterator[Block]:
         *([table(entries, record, say)] if entries else []),
         Note(headline(record, say)),
         *(Note(line) for line in changes(record, say)),
+        *(Note(line, "quiet") for line in cluster_lines(record, say)),
         *(Note(line, fired) for line in gate_lines(record, say)),
         *_flips_in_short(record, say),
         Note(say("compare.pointer"), "quiet"),
-        *(Note(line, "alarm") for line in unfired_lines(record, say)),
+        *(Note(line, "alarm") for line in last_lines(record, say)),
     ]
     yield from (replace(block, media=TERMINAL) for block in blocks)
 
@@ -263,6 +266,7 @@ def _commit(git: Mapping[str, Any] | None, say: Wording) -> str:
 def _pairs(record: Record, say: Wording) -> Iterator[str]:
     pairing = record["pairing"]
     yield say("compare.paired", n=pairing["n_paired"], by_id=pairing["by_id"], by_content=pairing["by_content"])
+    yield from cluster_lines(record, say)
     for side in SIDES:
         if alone := pairing[f"only_{side}"]:
             cases = list_items(alone, say, CASES)
@@ -301,7 +305,7 @@ def gate(record: Record, say: Wording) -> Section | None:
         _result([say("compare.case", id=case["id"]), *blank, _case_result(case, say)], case["status"]) for case in cases
     ]
     title = say("compare.head.gate")
-    table = Table([say(f"compare.{name}") for name in RULE_HEADERS], rows, title, right=range(1, 6))
+    table = Table([say(f"compare.{name}") for name in RULE_HEADERS], rows, title, right=range(1, 7))
     return section("gate", title, table, Note(say("compare.gate_explain") if rows else "", "quiet"))
 
 
@@ -325,7 +329,10 @@ def rule_cells(rule: Record, record: Record, say: Wording) -> tuple[str, ...]:
         result = say("compare.chance")
     if rule["reasons"] and rule["status"].startswith("not_"):
         result = f"{result}: {'; '.join(reason_text(reason, say) for reason in rule['reasons'])}"
-    return rule_name(rule, record, say), *numbers, loss.replace("-", "−"), allowed, chance(rule["p_holm"], say), result
+    detectable = rule.get("detectable")
+    finds = say("none") if detectable is None else loss_text(rule, detectable)
+    p = chance(rule["p_holm"], say)
+    return rule_name(rule, record, say), *numbers, loss.replace("-", "−"), allowed, finds, p, result
 
 
 def _case_result(case: Record, say: Wording) -> str:

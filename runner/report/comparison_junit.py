@@ -2,7 +2,8 @@
 continuous integration show as tests.
 
 One test suite for each comparison: a test for whether the runs are comparable, one for each rule, one for each case
-that must not break. A rule that was not evaluated is skipped, not passed. One test suite for the thresholds of a run.
+that must not break. A rule that was not evaluated, or that is underpowered, is skipped, not passed. One test suite for
+the thresholds of a run.
 """
 
 from __future__ import annotations
@@ -16,11 +17,13 @@ from runner.report.comparison import RULE_HEADERS, rule_cells
 from runner.report.comparison_words import (
     Record,
     changes,
+    cluster_lines,
     gate_lines,
     headline,
     own_wording,
     reason_text,
     rule_name,
+    underpowered_text,
     unfired_lines,
     warnings,
 )
@@ -77,7 +80,7 @@ def _suite(root: Element, record: Record, say: Wording) -> None:
         elif case["status"] != "passed":
             SubElement(test, "skipped", message=say("compare.case_not_evaluated"))
     SubElement(suite, "system-out").text = _clean(
-        "\n".join([headline(record, say), *changes(record, say), *gate_lines(record, say)])
+        "\n".join([headline(record, say), *changes(record, say), *cluster_lines(record, say), *gate_lines(record, say)])
     )
     _count(suite)
 
@@ -109,6 +112,10 @@ def _failure(test: Element, message: str, kind: str = "regression") -> None:
 
 def _rule(test: Element, rule: Record, record: Record, say: Wording) -> None:
     if rule["status"] == "passed":
+        return
+    if rule["status"] == "underpowered":
+        text = underpowered_text(rule, record, say)
+        SubElement(test, "skipped", message=_clean(f"{say.name('gate', rule['status'])}: {text}"))
         return
     if rule["status"] != "fired":
         reasons = "; ".join(reason_text(reason, say) for reason in rule["reasons"])

@@ -7,12 +7,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from runner.metrics.catalogue import catalogue_in
+from runner.metrics.clusters import FEWEST_CLUSTERS
 from runner.metrics.paired import FEWEST
 from runner.report import metric
 from runner.report.markdown import Markdown
 from runner.words.wording import Wording
 
 Record = Mapping[str, Any]
+POWER = 0.8  # share of tries in which a detectable difference is found
 NAMED = 5  # items in a sentence
 MARKS = {"better": "▲", "worse": "▼"}
 
@@ -46,7 +48,12 @@ def interval(entry: Record, say: Wording, digits: int = 4) -> Markdown:
     """A confidence interval with signs, or the word for none."""
     if entry["ci_low"] is None:
         return Markdown(say("none"))
-    return Markdown(f"[{signed_number(entry['ci_low'], say, digits)}, {signed_number(entry['ci_high'], say, digits)}]")
+    return Markdown(f"[{_end(entry['ci_low'], digits)}, {_end(entry['ci_high'], digits)}]")
+
+
+def _end(value: float, digits: int) -> str:
+    """An end that is rounded to 0 keeps its sign, which says on which side of 0 it lies."""
+    return "0" if value == 0 else f"{value:+.{digits}f}".replace("-", "−")
 
 
 def chance(p: float | None, say: Wording) -> Markdown:
@@ -69,12 +76,20 @@ def shown_verdict(entry: Record, record: Record, say: Wording) -> str:
     direction."""
     if entry["verdict"] is None:
         return say("none")
-    text = say.name("verdict", entry["verdict"])
+    text = verdict_word(entry, record["alpha"], say)
     margin = record["margin"] * say.catalogue.span(entry["name"])
     ends = entry["ci_low"], entry["ci_high"]
     if entry["verdict"] in MARKS and None not in ends and max(map(abs, ends)) <= margin:
         return say("compare.small", verdict=text, margin=plain(margin))
     return text
+
+
+def verdict_word(entry: Record, alpha: float, say: Wording) -> str:
+    """The verdict; where only the adjustment for other tests stands against one, it says so."""
+    text = say.name("verdict", entry["verdict"])
+    if entry["verdict"] in (*MARKS, "too_few") or not entry["p"] < alpha <= entry["p_holm"]:
+        return text
+    return say("compare.unadjusted", verdict=text, p=chance(entry["p"], say), tests=entry.get("tests", ""))
 
 
 def metrics_of(record: Record) -> list[Record]:
@@ -101,7 +116,9 @@ def no_main_metric_text(record: Record, say: Wording) -> str:
 
 def differs(entry: Record) -> bool:
     """Whether any case differs."""
-    return bool(entry["difference"] != 0 or entry["mde"] is not None)
+    if "n_differing" not in entry:  # an older record
+        return bool(entry["difference"] != 0 or entry["mde"] is not None)
+    return bool(entry["n_differing"])
 
 
 def plain(value: float) -> str:
@@ -135,7 +152,8 @@ def headline(record: Record, say: Wording) -> str:
     pairs = max((entry["n_paired"] for entry in of_role(record, "main")), default=0)
     counts = {"pairs": pairs, "fewest": FEWEST}
     values = {"margin": plain(record["margin"]), "open": list_items(names, say), **counts, **changes}
-    if first := deciding(record, say):
+    first = deciding(record, say)
+    if first:
         values["first"] = label(first, record, say)
     verdict = record["verdict"]
     undecided = groups["better"] and verdict in ("inconclusive", "within_noise", "too_few")
@@ -146,11 +164,54 @@ def headline(record: Record, say: Wording) -> str:
         for entry in groups[verdict]
     ]
     lines = [text]
+    if verdict == "too_few" and first and pairs >= FEWEST:
+        lines = [_too_few_clusters(first, record, say)]
+    if first and verdict in ("within_noise", "inconclusive"):
+        lines.append(would_find(first, record, say))
     if verdict == "worse" and groups["better"]:
         lines.append(say("compare.say.despite", **values))
     if other_metrics and (undecided or verdict in ("better", "worse", "mixed")):
         lines.append(say("compare.say.too", others=", ".join(other_metrics)))
     return " ".join([*lines, *_contradicting_metrics(record, say)])
+
+
+def would_find(entry: Record, record: Record, say: Wording) -> str:
+    """The smallest difference of a metric that would have had a verdict, and how often five points have one."""
+    finds, detectable = entry.get("finds"), entry["mde"]
+    five = ""
+    if finds is not None and finds["share"] < POWER:
+        five = say("compare.say.finds_five", difference=plain(finds["difference"]), share=round(100 * finds["share"]))
+    values = {"first": label(entry, record, say), "pairs": entry["n_paired"], "five": five}
+    if detectable is None:
+        return say("compare.say.would_find_none", **values)
+    return say("compare.say.would_find", detectable=two_digits(detectable), **values)
+
+
+def two_digits(value: float) -> str:
+    """A difference to two significant digits."""
+    return f"{float(f'{value:.2g}'):g}"
+
+
+def _too_few_clusters(entry: Record, record: Record, say: Wording) -> str:
+    field = metric.cluster_field(record.get("clusters") or {}, say)
+    values = {"pairs": entry["n_paired"], "n": entry["n_clusters"], "fewest": FEWEST_CLUSTERS}
+    return say("compare.say.too_few_clusters", field=field, **values)
+
+
+def cluster_lines(record: Record, say: Wording) -> list[str]:
+    """How the pairs depend on each other; empty where they do not."""
+    clusters, first = record.get("clusters") or {}, deciding(record, say)
+    if not clusters:
+        return []
+    lines = []
+    if clusters["baseline"] != clusters["candidate"]:
+        lines.append(say("compare.clusters_differ", **{side: clusters[side] for side in ("baseline", "candidate")}))
+    if first and first["n_clusters"] is not None:
+        alone = say("cluster.alone", alone=clusters["n_alone"]) if clusters["n_alone"] else ""
+        counts = {"pairs": record["pairing"]["n_paired"], "n": clusters["n"], "alone": alone}
+        field, widening = metric.cluster_field(clusters, say), f"{first['widening']:.2f}"
+        lines.append(say("compare.clusters", field=field, widening=widening, **counts))
+    return lines
 
 
 def deciding(record: Record, say: Wording) -> Record | None:
@@ -188,9 +249,48 @@ def gate_lines(record: Record, say: Wording) -> list[str]:
         lines.append(say("compare.fired_cases", cases=list_items(broken, say, 20)))
     if (rules or cases) and not gate["fired"]:
         lines.append(say("compare.fired_not"))
+        passed = [rule for rule in rules if rule["status"] == "passed" and rule.get("detectable") is not None]
+        lines += [say("compare.gate_finds", rules=_finds(passed, record, say))] if passed else []
     if unsure:
         lines.append(say("compare.unsure", rules=", ".join(unsure)))
     return lines
+
+
+def last_lines(record: Record, say: Wording) -> list[str]:
+    """What a reader must not miss although the exit code does not show it: a verdict that no rule covers, and rules
+    that see too little."""
+    return [*unfired_lines(record, say), *underpowered_lines(record, say)]
+
+
+def underpowered_lines(record: Record, say: Wording) -> list[str]:
+    """A line on the rules that would have missed the losses that matter; empty without any."""
+    rules = [rule for rule in record["gate"]["rules"] if rule["status"] == "underpowered"]
+    if not rules:
+        return []
+    matters = ", ".join(dict.fromkeys(loss_text(rule, rule["matters"]) for rule in rules))
+    return [say("compare.underpowered", matters=matters, rules=_finds(rules, record, say))]
+
+
+def _finds(rules: Sequence[Record], record: Record, say: Wording) -> str:
+    """The rules with the losses that they find: `Recall@5 0.11, MRR 0.08`."""
+    losses = [
+        say("compare.finds_nothing") if rule["detectable"] is None else loss_text(rule, rule["detectable"])
+        for rule in rules
+    ]
+    return ", ".join(f"{rule_name(rule, record, say)} {loss}" for rule, loss in zip(rules, losses, strict=True))
+
+
+def underpowered_text(rule: Record, record: Record, say: Wording) -> str:
+    """The rule with the loss that it finds, and the one that matters."""
+    values = {"rule": rule_name(rule, record, say), "matters": loss_text(rule, rule["matters"])}
+    if rule["detectable"] is None:
+        return say("compare.rule_finds_none", **values)
+    return say("compare.rule_finds", detectable=loss_text(rule, rule["detectable"]), **values)
+
+
+def loss_text(rule: Record, loss: float) -> str:
+    """A loss in the unit of the rule."""
+    return f"{loss:.1%}" if rule["relative"] else two_digits(loss)
 
 
 def unfired_lines(record: Record, say: Wording) -> list[str]:

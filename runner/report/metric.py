@@ -216,3 +216,9 @@ def interval(low: float | None, high: float | None, digits: int = 4) -> str:
 def drop_zero(text: str) -> str:
     """Numbers below 1 without the 0 before their point."""
     return _ZERO.sub(".", text)
+
+
+def cluster_field(clusters: Mapping[str, Any], say: Wording) -> str:
+    """What clusters are: documents, conversations, groups."""
+    field = clusters.get("field")
+    return say.texts.get(f"cluster.{field}") or say("cluster.other")

@@ -23,7 +23,20 @@ def metrics(document: Document) -> Section:
     names = metric.of_groups(document.metrics, say, *GROUPS)
     values = metric.values(document.metrics, names)
     blocks = [_table(document, values), *_notes(values, say)] if values else [Note(say("metrics.none"))]
+    blocks.append(Note(clusters_line(document), "quiet"))
     return Section("metrics", say("head.metrics"), [*blocks, *_depth(document)])
+
+
+def clusters_line(document: Document) -> str:
+    """How the cases of a run depend on each other; empty where they do not."""
+    say, clusters = document.say, document.summary.get("clusters")
+    if not clusters or clusters["widening"] is None:
+        return ""
+    alone = say("cluster.alone", alone=f"{clusters['n_alone']:,}") if clusters["n_alone"] else ""
+    counts = {"cases": f"{document.cases['done']:,}", "n": f"{clusters['n']:,}", "alone": alone}
+    return say(
+        "cluster.line", field=metric.cluster_field(clusters, say), widening=f"{clusters['widening']:.2f}", **counts
+    )
 
 
 def _table(document: Document, values: Sequence[Value]) -> Table:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from runner.metrics.aggregate import aggregate
+from runner.metrics.clusters import AUTO
 from runner.metrics.metric import Catalogue
 from runner.system.folder import lines
 
@@ -32,7 +33,7 @@ class CommonCases:
 
 
 def pair_runs(
-    sweep: Path, folders: Iterable[str], names: Collection[str], seed: int, catalogue: Catalogue
+    sweep: Path, folders: Iterable[str], names: Collection[str], seed: int, catalogue: Catalogue, cluster: str = AUTO
 ) -> CommonCases | None:
     """`names` are metrics as summary.json calls them. None unless at least two of the runs have results."""
     files = {folder: sweep / folder / "per_item.jsonl" for folder in folders}
@@ -46,7 +47,7 @@ def pair_runs(
     common_ids = set.intersection(*ids.values())
     wanted = {catalogue.row_name(name) for name in names}
     estimates = {
-        folder: aggregate(_rows(files[folder], common_ids, wanted), catalogue, seed=seed)["metrics"]
+        folder: aggregate(_rows(files[folder], common_ids, wanted), catalogue, seed=seed, cluster=cluster)["metrics"]
         for folder in ids
         if common_ids
     }
@@ -61,7 +62,8 @@ def _rows(path: Path, ids: Collection[str], names: Collection[str]) -> list[dict
         if str(row.get("id")) in ids:
             parts = {part: _subset(row.get(part) or {}, names) for part in ("metrics", "weights")}
             unscored = [name for name in row.get("unscored") or () if name in names]
-            rows.append({"id": row["id"], "status": row.get("status"), **parts, "unscored": unscored})
+            shared = {name: row.get(name) for name in ("status", "clusters", "tags")}
+            rows.append({"id": row["id"], **shared, **parts, "unscored": unscored})
     return sorted(rows, key=lambda row: str(row["id"]))
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from runner.errors import InputError
 from runner.metrics.catalogue import DECLARED, catalogue_in, merge_catalogues
+from runner.metrics.clusters import AUTO
 from runner.metrics.judged import ANSWER_MEANS
 from runner.metrics.metric import Catalogue
 from runner.report import metric
@@ -262,8 +263,9 @@ def _pair(
     if all(cell.status == "completed" for cell in compared):
         return None
     seed = next((cell.run["config"]["seed"] for cell in compared if "seed" in (cell.run.get("config") or {})), 0)
+    cluster = next((str((cell.run.get("config") or {}).get("cluster", AUTO)) for cell in compared), AUTO)
     names = columns([cell.metrics for cell in compared], catalogue)
-    common = pair_runs(folder, [cell.folder for cell in compared], names, seed, catalogue)
+    common = pair_runs(folder, [cell.folder for cell in compared], names, seed, catalogue, cluster)
     return CommonCases(**record) if common is None and record else common
 
 

@@ -12,7 +12,17 @@ from typing import Any
 from runner.report import metric
 from runner.report.blocks import EVERYWHERE, PAGE, TERMINAL, Block, Cell, Fit, Note, Section, Stack, Table, section
 from runner.report.comparison_metrics import draw_difference
-from runner.report.comparison_words import MARKS, chance, differs, interval, plain, reason_text, signed_number
+from runner.report.comparison_words import (
+    MARKS,
+    chance,
+    differs,
+    interval,
+    plain,
+    reason_text,
+    signed_number,
+    two_digits,
+    verdict_word,
+)
 from runner.report.markdown import Markdown
 from runner.report.sweep import Sweep
 from runner.system.folder import case_counts
@@ -143,6 +153,16 @@ def near_best(sweep: Sweep) -> str:
     return say("sweep.near_best", sets="; ".join(sets)) if sets else ""
 
 
+def would_find(sweep: Sweep) -> str:
+    """The smallest difference from the baseline that every run would have shown, for each metric."""
+    sets = []
+    for entry in differing_metrics(sweep):
+        sizes = [cell["mde"] for cell in entry["cells"] if cell.get("mde") is not None]
+        if sizes:
+            sets.append(f"{label(sweep, entry['name'])} {two_digits(max(sizes))}")
+    return sweep.say("sweep.would_find", sets=", ".join(sets)) if sets else ""
+
+
 def front_lines(sweep: Sweep) -> list[str]:
     """Which runs no other run beats in every respect, and which are beaten by whom."""
     say, pareto = sweep.say, _pareto(sweep)
@@ -199,6 +219,7 @@ def comparison_with_baseline(sweep: Sweep) -> Section | None:
     common = [Note(line) for line in [*warnings(sweep), *alike_lines(sweep), same_line(sweep)] if line]
     values = {"n": record["n_common"], "margin": plain(record["margin"])}
     explained = [Note(say("sweep.against_full", **values), "quiet"), Note(near_best(sweep), "quiet")] if entries else []
+    explained += [Note(would_find(sweep), "quiet")] if entries else []
     title = say("sweep.against", run=run_label(sweep, record["baseline"]))
     in_short = _in_short(sweep, title, common)
     blocks = [*common, _comparison_table(sweep, title, entries), *explained, *in_short]
@@ -245,7 +266,7 @@ def _from_baseline(sweep: Sweep, entry: Record, cell: Record) -> list[str | Cell
         interval(cell, say),
         chance(cell["p_holm"], say),
         Markdown(metric.four(cell["mde"], say)),
-        Cell(say.name("verdict", cell["verdict"]), verdict=cell["verdict"] or "none"),
+        Cell(verdict_word(cell, record["alpha"], say), verdict=cell["verdict"] or "none"),
     ]
 
 
@@ -258,7 +279,7 @@ def _in_short(sweep: Sweep, title: str, common: Sequence[Note]) -> list[Block]:
             "n": record["n_common"],
             "margin": plain(record["margin"]),
         }
-        lines = [sweep.say("sweep.against_explain", **values), *lines, near_best(sweep)]
+        lines = [sweep.say("sweep.against_explain", **values), *lines, near_best(sweep), would_find(sweep)]
         blocks = [Note(title, "strong", TERMINAL), _differences(sweep, entries)]
     return [*blocks, *(Note(line, "quiet", TERMINAL) for line in [*lines, *front_lines(sweep)] if line)]
 

@@ -21,11 +21,12 @@ from runner.config.components import build
 from runner.config.compose import Cell
 from runner.config.options import thresholds_of
 from runner.config.references import NAMES
-from runner.errors import ConfigError, DataError, InputError, Problem, RunnerError
+from runner.errors import ConfigError, DataError, InputError, Problem, RunnerError, did_you_mean
 from runner.metrics import thresholds
 from runner.metrics.catalogue import catalogue_of
+from runner.metrics.clusters import AUTO, NONE, cluster_key
 from runner.metrics.metric import Catalogue
-from runner.protocols import Case
+from runner.protocols import Case, attribute_of
 from runner.run.job import Job, Outcome
 from runner.run.state import read_state, write_state
 from runner.system.folder import RunFolder
@@ -127,6 +128,20 @@ def check_slices(cfg: DictConfig, cases: Iterable[Case]) -> None:
         labels["tag"].update(case.tags)
     if problems := list(thresholds.slice_problems(limits, labels)):
         raise ConfigError(problems)
+
+
+def check_clusters(choice: str, cases: Iterable[Case]) -> None:
+    """Raises ConfigError for `cluster=FIELD` where no case has the field, before the first case is run."""
+    if choice in (AUTO, NONE):
+        return
+    fields: set[str] = set()
+    for case in cases:
+        shared = attribute_of(case, "clusters")
+        if cluster_key(shared, case.tags, choice) is not None:
+            return
+        fields |= {*shared, *(tag.partition(":")[0] for tag in case.tags if ":" in tag)}
+    known = (AUTO, NONE, *sorted(fields))
+    raise ConfigError([Problem("cluster", f"no case has '{choice}'{did_you_mean(choice, known)}")])
 
 
 def _foreign(path: Path) -> list[Problem]:

@@ -16,7 +16,7 @@ from typing import Any, TypeGuard
 from runner.config.doors import record_and_timings
 from runner.errors import InputError, RunnerError, StopRunError, describe_unexpected, text_of
 from runner.llm.metering import charge, metering, so_far
-from runner.protocols import Case, Evaluation, Rejudging
+from runner.protocols import Case, Evaluation, Rejudging, attribute_of
 from runner.records import Judgement, Judgements, RoleCost, Row, Scores, Status, Timing
 from runner.run.inflight import PATIENCE_S, Flight, Place, tell_when_quiet
 from runner.system.journal import LARGEST
@@ -266,6 +266,7 @@ def _row(
         stage=stage,
         error=error,
         cost=so_far(),
+        clusters=attribute_of(case, "clusters"),
     )
 
 

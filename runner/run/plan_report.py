@@ -10,6 +10,8 @@ from runner.llm.rehearsal import ExpectedRequests
 from runner.run.planning import CellPlan, CommandPlan
 from runner.words.wording import Wording, wording
 
+CHANGED = (0.1, 0.3)  # shares of the answers that change between two runs
+
 if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
@@ -18,8 +20,26 @@ if TYPE_CHECKING:
 
 
 def plan_view(planned: CommandPlan, language: str) -> list[RenderableType]:
-    """The output of `plan`: requests, tokens and cost of the command, then of a month of use."""
-    return [*_requests_view(planned, language), *_projections(planned, language)]
+    """The output of `plan`: requests, tokens and cost of the command, what its comparisons will find, and the cost of
+    a month of use."""
+    from rich.text import Text
+
+    found = [Text(line) for line in _would_find(planned, wording(language, "plan"))]
+    return [*_requests_view(planned, language), *found, *_projections(planned, language)]
+
+
+def _would_find(planned: CommandPlan, say: Wording) -> Iterator[str]:
+    """The differences of right answers that a comparison of so many cases finds, if few or more of them change."""
+    from runner.metrics.power import detectable_share
+
+    n = min((cell.n_cases for cell in planned.cells if not cell.stopped), default=0)
+    found = [detectable_share(round(share * n), n) for share in CHANGED] if n else []
+    if not found:
+        return
+    few, more = (say("nothing_found") if share is None else f"{float(f'{share:.2g}'):g}" for share in found)
+    yield say("would_find", cases=f"{n:,}", few=few, more=more)
+    if any(cell.is_clustered for cell in planned.cells):
+        yield say("clustered")
 
 
 def _projections(planned: CommandPlan, language: str) -> Iterator[RenderableType]:

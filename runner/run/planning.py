@@ -19,6 +19,7 @@ from runner.llm.ledger import Account
 from runner.llm.messages import SERVICES
 from runner.llm.models import Models, models_among
 from runner.llm.rehearsal import ExpectedRequests, Rehearsal
+from runner.metrics.clusters import Clusters, cluster_key
 from runner.protocols import Case, JudgeChecking, Workspace, attribute_of
 from runner.run.rehearsal_workspace import RehearsalWorkspace, Scratch, scratch_for
 from runner.run.selection import select_cases
@@ -40,7 +41,7 @@ SAMPLED = 100  # cases from which the requests of twice as many and more are est
 @dataclass(frozen=True)
 class CellPlan:
     """The plan of one cell. `stopped`: why the run will end before it calls a model. `projection`: the monthly cost of
-    what is evaluated. `is_estimated`: from a sample of the cases."""
+    what is evaluated. `is_estimated`: from a sample of the cases. `is_clustered`: cases depend on each other."""
 
     swept: Sequence[str]
     n_cases: int
@@ -48,6 +49,7 @@ class CellPlan:
     stopped: str | None = None
     projection: Projection | None = None
     is_estimated: bool = False
+    is_clustered: bool = False
 
     @property
     def nano_usd_a_case(self) -> int | None:
@@ -138,8 +140,10 @@ def _plan(cell: Cell, number: int, scratches: Mapping[Path, Scratch], may_estima
     models = models_among(components.parts.values())
     cases = select_cases(components.root.load().cases, options)
     projection = attribute_of(components.root, "projection")
+    keys = [cluster_key(attribute_of(case, "clusters"), case.tags, options.cluster) for case in cases]
+    is_clustered = Clusters.of(keys) is not None
     if models is None:
-        return CellPlan(cell.swept, len(cases), {}, projection=projection)
+        return CellPlan(cell.swept, len(cases), {}, projection=projection, is_clustered=is_clustered)
     root = Path(options.cache_dir)
     rehearsal = scratches[root].rehearsal
     with models.rehearsing(rehearsal, str(number)):
@@ -148,7 +152,7 @@ def _plan(cell: Cell, number: int, scratches: Mapping[Path, Scratch], may_estima
         sample = Sample.of(len(cases), is_further=number > 0) if may_sample else Sample()
         rehearsed = asyncio.run(rehearse(components.root, models, cases, workspace, rehearsal, sample))
     own = {account: expected for account, expected in rehearsal.expected.items() if account.cell == str(number)}
-    return CellPlan(cell.swept, len(cases), own, rehearsed.stopped, projection, rehearsed.is_estimated)
+    return CellPlan(cell.swept, len(cases), own, rehearsed.stopped, projection, rehearsed.is_estimated, is_clustered)
 
 
 @dataclass(frozen=True, slots=True)

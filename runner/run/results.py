@@ -84,7 +84,9 @@ def summary_of(
     ids, tally = finished.ids, finished.tally
     rows = tally.pass_through(journal.rows_with_places(ids))
     known: Known = make_once("estimates", "", dict)
-    numbers = aggregate(rows, catalogue_in(head), seed=options.seed, total=len(ids), shared_estimates=known)
+    numbers = aggregate(
+        rows, catalogue_in(head), seed=options.seed, total=len(ids), shared_estimates=known, cluster=options.cluster
+    )
     judging = tally.votes.judging(seed=options.seed)
     more = components.root.sums(journal.rows(ids)) if isinstance(components.root, Summing) else {}
     costs, clamped = tally.costs.sums(), tally.clamped.counts()

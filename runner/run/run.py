@@ -28,9 +28,9 @@ from runner.llm.calls import FILE as CALLS
 from runner.llm.models import models_among
 from runner.metrics.catalogue import DECLARED, catalogue_in, catalogue_of
 from runner.metrics.judged import ANSWER_MEANS
-from runner.protocols import Case, Evaluation, Reference
+from runner.protocols import Case, Evaluation, Reference, attribute_of
 from runner.records import CaseSet, DataProblem, Preparation, Row
-from runner.run.comparing import check_slices, conclude, thresholds_in
+from runner.run.comparing import check_clusters, check_slices, conclude, thresholds_in
 from runner.run.engine import INTERRUPTED, Stop
 from runner.run.job import Job, Outcome, head_of
 from runner.run.results import Finished, Tally, outcome_of, summary_of, write_errors
@@ -122,6 +122,7 @@ def _run_cases(job: Job, head: dict[str, Any], components: BuiltComponents, star
     write_errors(errors, case_set.problems, ())
     cases = selected_cases(case_set, options)
     check_slices(job.cfg, cases)
+    check_clusters(options.cluster, cases)
     head["identity"] = dict(case_set.identity)
     _note_documents(job.folder, case_set.documents)
     head[DECLARED] = catalogue_of(components.root).record()
@@ -195,10 +196,13 @@ def _end_below_floor(
     from runner.metrics.aggregate import aggregate
 
     rows = (
-        Row(case.id, "ok", error.measured[case.id], None, None, case.language, case.difficulty, case.tags)
+        Row(
+            *(case.id, "ok", error.measured[case.id], None, None, case.language, case.difficulty, case.tags),
+            clusters=attribute_of(case, "clusters"),
+        )
         for case in cases
     )
-    numbers = aggregate(rows, catalogue_in(head), seed=job.cfg.seed)
+    numbers = aggregate(rows, catalogue_in(head), seed=job.cfg.seed, cluster=options_of(job.cfg).cluster)
     measured = {"measured": "retrieval", "metrics": numbers["metrics"], "slices": numbers["slices"]}
     summary = {**summary, **measured, "status": "failed"}
     write_json(job.folder / "summary.json", summary)

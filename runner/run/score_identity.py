@@ -14,12 +14,16 @@ from runner.config.components import BuiltComponents
 from runner.protocols import attribute_of
 from runner.system.sources import data_digest, syntax_digest
 from runner.system.store import fingerprint
+from runner.text.cues import load_cues
 
-MATCHER = tuple(f"runner.text.{name}" for name in ("matching", "stance", "amounts", "endings", "words", "units"))
+MATCHER = tuple(
+    f"runner.text.{name}"
+    for name in ("matching", "normal_form", "markup", "citations", "stance", "amounts", "endings", "words", "units")
+)
 
 # Family of metrics -> modules that compute them.
 FAMILIES: Mapping[str, tuple[str, ...]] = {
-    "right": ("runner.metrics.right", "runner.metrics.reference_rule"),
+    "right": ("runner.metrics.right", "runner.metrics.reference_rule", "runner.text.yes_no", *MATCHER),
     "ranking": ("runner.metrics.ranking",),
     "further_ranking": ("runner.metrics.further_ranking",),
     "checks": ("runner.metrics.checks",),
@@ -31,6 +35,8 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
     "links": ("runner.metrics.links",),
     "agent": ("runner.metrics.agent",),
 }
+
+CUES = ("runner.text/answer_cues.yaml", "runner.text/yes_no.yaml")  # that decide what is right
 
 NOT_A_SCORE = ("models", "health", "rubrics")  # settings of a judge that do not affect its judgements
 
@@ -49,7 +55,9 @@ def score_identity(components: BuiltComponents, config: Mapping[str, Any]) -> di
 @cache
 def metric_code() -> dict[str, str]:
     """Family -> hash of its code."""
-    return {family: syntax_digest(modules) for family, modules in FAMILIES.items()}
+    digests = {family: syntax_digest(modules) for family, modules in FAMILIES.items()}
+    cues = [dict(load_cues(name)) for name in CUES]
+    return {**digests, "right": fingerprint([digests["right"], cues])}
 
 
 def _judging(judges: Mapping[str, Any], config: Mapping[str, Any]) -> dict[str, Any]:

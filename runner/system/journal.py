@@ -314,7 +314,12 @@ def _as_read(row: Row) -> dict[str, Any]:
         "error": row.error,
         "stage": row.stage,
         "cost": orjson.loads(orjson.dumps(row.cost)) if row.cost else {},
+        "clusters": dict(row.clusters),
     }
+
+
+def _are_texts(clusters: Any) -> bool:
+    return isinstance(clusters, dict) and all(isinstance(value, str) for value in clusters.values())
 
 
 def _add_seal(text: bytes) -> bytes:
@@ -390,6 +395,7 @@ def is_whole(row: Mapping[str, Any]) -> bool:
         and all(isinstance(timing, dict) and _is_number(timing.get("ms")) for timing in row["timings"].values())
         and all(map(_is_judgement, row["judgements"].values()))
         and isinstance(row.get("cost", {}), dict)
+        and _are_texts(row.get("clusters", {}))
         and all(isinstance(cost, dict) and all(map(_is_number, cost.values())) for cost in row.get("cost", {}).values())
     )
 

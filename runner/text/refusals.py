@@ -1,17 +1,24 @@
-"""Refusals: answers which say that the sources, or the speaker, do not know, in Korean and English.
+"""Refusals: answers which say that they have no answer, in Korean and English.
 
-A small grammar takes the place of a list of answers. It reads an English clause from its front: a speaker or a source,
-an inability or a negation, and a verb of telling; or a negation and a noun of information. It reads a Korean clause
-from its end: a predicate of absence or inability, and what may precede it (a source, a noun of information, a topic).
+What a clause says is told by its cues (`refusals.en.yaml`, `refusals.ko.yaml`):
 
-An answer is a refusal if its first sentence, courtesies aside, says only that. The sentences after it may speak of
-something else ("다만 …", "However, …") or say where to ask. The answer is no refusal if it answers after all: by
-general knowledge, a guess, yes or no, "as for …", or any statement after "nothing specific". A contrast within one
-sentence ("I don't know who, but …", "나와 있지 않지만 …") is an answer, too.
+know    the speaker does not know, tell or help             I can't tell you; 잘 모르겠습니다
+able    the speaker lacks something or cannot do something   I have no such file; 볼 권한이 없습니다
+source  a source does not tell                               The leaflet leaves it out; 자료에 없습니다
+told    something is not told, wherever that is              The fee is not mentioned; 확인되지 않습니다
+pending something is not decided or announced yet            No date has been set; 아직 미정입니다
+bare    a word in the place of an answer                     Unknown; 모름
+sends   to somebody else, or somewhere else                  Please contact our team; 문의해 주세요
+asks    asks back, or promises to look                       Which model do you have? 확인 후 안내드리겠습니다
+aside   says nothing of the matter                           Good question! The documents only discuss billing
+fact    anything else
 
-없음, "None" and the like are answers to a question that asks for yes or no, how many or how much; "not mentioned" is
-the answer to the question whether something is mentioned. Without a question they are refusals. "No" is a refusal only
-if the question does not ask for yes or no.
+An answer is a refusal if its first sentence, asides left out, is one of the first six, or if all of its sentences send
+the reader elsewhere or ask back; and if nothing in it answers after all. A short answer that gives no number where one
+is asked for, and speaks of something missing, vague or known to others, is a refusal, too.
+
+What answers, the question decides: what is denied where it asks whether something is possible, mentioned or missing; a
+referral where it asks whom or where to ask; a word such as "unknown" where it asks for a status or a meaning.
 """
 
 from __future__ import annotations
@@ -20,295 +27,163 @@ import re
 from dataclasses import replace
 from functools import lru_cache
 from itertools import dropwhile
-from typing import Literal
 
 from runner.records import Answer, Query
 from runner.text.citations import without_citations
 from runner.text.courtesies import is_courtesy
 from runner.text.language import Language, detect_language
 from runner.text.patterns import compile_late
+from runner.text.refusal_cues import UNKNOWN, Cues, Kind, cues
+from runner.text.relevancy import asked_kind, holds_kind
 from runner.text.sentences import split_sentences
-
-Kind = Literal["unknown", "aside", "fact"]
+from runner.text.words import all_forms, content_words
 
 REFUSAL: dict[Language, str] = {
     "en": "The sources do not answer this question.",
     "ko": "제공된 자료에서 이 질문의 답을 찾을 수 없습니다.",
 }
 
-# --- English: a clause from its front ---------------------------------------------------------------------
+BY_WEIGHT: tuple[Kind, ...] = (
+    "know",
+    "able",
+    "source",
+    "told",
+    "pending",
+    "bare",
+    "sends",
+    "asks",
+)  # the first of a sentence counts
+SHORT = 160  # characters of an answer in which a missing number tells something
+WORDING: dict[Language, int] = {"en": 6, "ko": 3}  # words of an answer that may be a wording itself
 
-_SOURCE = (
-    r"(?:documents?|documentation|contexts?|sources?|texts?|passages?|articles?|excerpts?|materials?|notes?|files?"
-    r"|records"
-    r"|(?:search )?results|search|knowledge base|help cent(?:er|re)|reports?|manuals?|conversations?|transcripts?"
-    r"|paragraphs?)"
-)
-_INFO = (
-    r"(?:information|info|knowledge|answers?|response|details?|data|mentions?|context|references?|specifics"
-    r"|indications?"
-    r"|records?|matches|results|documents?|passages?|sources?|idea|clue|access|background)"
-)
-_TELL = (
-    r"(?:answers?|mentions?|specif(?:y|ies)|states?|says?|address(?:es)?|tells?|indicates?|explains?|names?|reveals?"
-    r"|contains?|includes?|provides?|gives?|ha(?:ve|s)|offers?|covers?|discuss(?:es)?|describes?|lists?|discloses?"
-    r"|shows?|clarif(?:y|ies)|refers?|touch(?:es)?|talks?|match(?:es)?|yields?|returns?)"
-)
-_TOLD = (
-    r"(?:mentioned|specified|stated|provided|found|addressed|covered|discussed|included|answered|given|disclosed|listed"
-    r"|described|known|indicated|explained|available|clear|determined|answerable|documented|recorded|present)"
-)
-_ADVERB = r"(?:(?:\w+ly|yet|also|even|still|quite|just) )?"
-_DETERMINE = r"(?:know|tell|say|determine|answer|conclude|respond|reply|judge|draw (?:a )?conclusions?)"
-_KNOW = rf"(?:{_DETERMINE}|recall|remember|locate|confirm|identify|verify|(?:help|assist)(?: you)?(?: with|$))"
-_SPEAKER = r"(?:I|we|this (?:assistant|chatbot))"
-_NOT = r"(?:(?:do|does|did|can|could|would|will|have|has|had|is|are|was|were|am|wo|ca)(?:n['’]t| ?not)|never)"
-_CANNOT = r"(?:cannot|can['’]?t|can ?not|could(?:n['’]t| not))"
-_UNABLE = r"(?:unable|not able|not equipped|not authori[sz]ed|not possible|impossible|difficult|hard)"
-_NO = r"(?:no|nothing|not enough|not any|not sufficient|insufficient)"
-_IS_NOT = r"(?:(?:is|was|are|were)(?: not|n['’]t)|never)"
-_NP = r"(?:[\w'’%&./-]+ ){0,9}?"  # a subject
-_FROM = (
-    rf"(?:(?:anywhere |here |based )*(?:in|by|from|within|on|using|with)(?: [\w'’-]+){{0,4}} (?:{_SOURCE}|information))"
-)
-_ABOUT = (  # what may follow a noun of information: "no information desk" has none of it
-    r"(?=$|[,.!]| (?:about|on|regarding|concerning|related|relating|relevant|of|as to|for|that|which|whether|how|when"
-    r"|who|why|where|what|here|available|provided|given|found|returned|at|to (?:this|that|the|your)"
-    rf"|(?:needed |required )?to (?:{_KNOW}|provide|give|support|be able|make)|{_FROM})\b| ?$)"
-)
-_SUBJECT = (
-    rf"(?:it|this|that|(?:(?:this|that|the|such|any|your) )?(?:\w+ )?(?:{_INFO}|content|topic|page|question|problem))"
-)
-
-_FORMS = (
-    # I do not know; unable to determine; it is impossible to say; I couldn't find; I have no information
-    rf"(?:{_SPEAKER} )?(?:{_NOT}|{_CANNOT}) {_ADVERB}(?:be able to )?{_KNOW}\b",
-    rf"{_SPEAKER} (?:{_NOT}|{_CANNOT}) {_ADVERB}(?:be able to )?(?:find|see)\b",
-    rf"{_SPEAKER} {_NOT} {_ADVERB}(?:have|possess)(?: (?!about|on|in)[\w'’-]+){{0,5}} (?:{_INFO}{_ABOUT}"
-    rf"|evidence\b)",
-    rf"(?:{_SPEAKER} )?(?:{_NOT}|{_CANNOT}) (?:be able to )?(?:provide|offer"
-    rf"|give)(?: [\w'’-]+){{0,3}} (?:{_INFO}|evidence)\b",
-    rf"{_SPEAKER}?(?: am| was| are| were|['’]m|['’]re)? ?{_ADVERB}{_UNABLE} to"
-    rf" (?:{_KNOW}|find|see|(?:provide|give) (?:\w+ ){{0,3}}{_INFO})\b",
-    rf"{_SPEAKER} (?:am|is|are|was|were)n['’]t able to (?:{_KNOW}|find|see)\b",
-    rf"it(?: is|['’]s| was) {_UNABLE} to (?:{_DETERMINE}|provide (?:\w+ ){{0,3}}{_INFO})\b",
-    rf"(?:{_SPEAKER} (?:have|had|found|see|saw|know)|(?:{_SPEAKER} )?lack) (?:{_NO} )?(?:\w+ ){{0,2}}?"
-    rf"(?:(?:{_INFO}|evidence){_ABOUT}|(?<=nothing )about\b)",
-    rf"{_SPEAKER} (?:am|are|was|were)(?: not|n['’]t) (?:given|provided with) (?:enough|sufficient|any)\b",
-    r"(?:(?:I|we)(?:['’]m|['’]re| am| are) )?(?:not (?:\w+ly )?(?:sure|certain|aware|confident|clear)|unsure"
-    r"|uncertain)"
-    r"(?:$| (?:about|on|of|what|who|when|where|how|why|whether|if|which)\b)",
-    r"(?:idk|dunno|no (?:idea|clue))\b",
-    # you have not told me; the documents do not say; nothing in the text; neither document mentions
-    rf"you {_NOT} {_ADVERB}(?:told|tell|mention(?:ed)?|said|say|shared?|specif(?:y|ied)|provided?)\b",
-    rf"{_NP}{_SOURCE}(?:,? [\w'’-]+){{0,5}}? {_NOT} {_ADVERB}(?:(?:seem|appear) to )?{_TELL}\b",
-    rf"{_NP}{_SOURCE}(?:,? [\w'’-]+){{0,5}}? (?:(?:is|are) (?:silent|insufficient|not (?:enough|sufficient))"
-    rf"|lacks?"
-    rf"|fails? to {_TELL}|(?:{_TELL}|makes?) {_NO})\b",
-    rf"(?:no|neither|none of)\b (?:[\w'’-]+ ){{0,4}}?{_SOURCE}(?: [\w'’-]+){{0,3}}? {_TELL}\b",
-    rf"nothing (?:{_FROM}|was found|relevant|about)",
-    # there is no information; no details found; insufficient context to answer
-    rf"there(?: (?:is|was|are|were)|['’]s| seems? to be| appears? to be|(?: is| was| are| were)n['’]t)"
-    rf" (?:{_NO}|any|enough)\b(?: [\w'’-]+){{0,3}}? ?(?:{_INFO}{_ABOUT}|{_FROM})",
-    rf"there(?: is| was|['’]s) {_NO} (?:\w+ )?evidence(?:$| (?:{_FROM}|to {_DETERMINE}\b))",
-    rf"{_NO} (?:[\w'’-]+ ){{0,2}}?(?:{_INFO}|evidence)(?: (?:(?:is|was|were|are|has been|have been|could be"
-    rf"|can be) )?(?:found|available|provided|given|returned|located|exists?)\b| to {_DETERMINE}\b"
-    rf"| (?:about|on|regarding|of this)\b| {_FROM}|$)",
-    # it is not mentioned; the answer is unknown; cannot be determined; beyond the scope of the documents
-    rf"{_NP}{_IS_NOT} {_ADVERB}(?:mentioned|specified|stated|{_TOLD} {_FROM}"
-    rf"|(?:anywhere )?in (?:the |my |any |your |our )?(?:\w+ )?{_SOURCE})",
-    rf"{_SUBJECT} {_IS_NOT} {_ADVERB}{_TOLD}(?: yet)?(?:$| {_FROM})",
-    rf"{_SUBJECT}(?:['’]s| is| was| remains) (?:not (?:\w+ )?(?:clear|known|certain)|un(?:clear|known|certain)"
-    r"|being prepared)\b",
-    rf"{_SUBJECT} (?:is|was|are|were) (?:unavailable|missing|insufficient|not (?:enough|sufficient))(?:$"
-    rf"| {_FROM})",
-    rf"(?:{_SUBJECT} )?{_CANNOT} be (?:answered|determined|inferred|established|found|verified|confirmed"
-    rf"|known)\b",
-    rf"{_NP}{_CANNOT} be (?:answered|determined|inferred|found|established|verified) {_FROM}",
-    rf"{_NP}(?:is|are|was) (?:unclear|unknown|missing) {_FROM}",
-    rf"{_NP}(?:(?:is|are|falls?|it['’]s|that['’]s) )?(?:outside|beyond) (?:of )?(?:\w+ ){{0,5}}?"
-    rf"(?:{_INFO}|{_SOURCE}|scope$|experience$|expertise$)\b",
-    rf"(?:unanswerable|unknown|undetermined|unspecified|unclear|n/?a|not (?:{_TOLD}|applicable)"
-    rf"|not in (?:\w+ ){{0,2}}{_SOURCE})(?: {_FROM})?$",
-)
-_ENGLISH = compile_late(f"^(?:{'|'.join(_FORMS)})", re.IGNORECASE)
-# Each form holds one of these; most answers hold none, and the forms take 20 ms to compile.
-_MAY_DENY = compile_late(
-    r"n['’]t\b|not\b|\b(?:no|none|nothing|neither|never|cant|any|enough|idk|dunno)\b|^n/?a\b|unable|impossible"
-    r"|difficult|hard to\b|lack|unsure|uncertain|silent|insufficient|fail|missing|outside|beyond|being prepared"
-    r"|un(?:clear|known|answerable|determined|specified|available)"
-    r"|\b(?:I|we|assistant|chatbot) (?:have|had|found|see|saw|know)\b",
+# Where a sentence falls into clauses.
+_CONTRAST = compile_late(
+    r",?;? (?:but|however|although|though|yet)\b,? |; |: | [—–-] | \((?=[^()]*\)?$)|, so |,? as i (?=can|do|am|have)"
+    r"|,? (?:and|so|hence|therefore|thus),? (?=(?:i|we|it|this|that|the|these|they|there|you|please|can not)\b)"
+    r"|, (?=(?:best|better|please|just|try)\b)"
+    r"|(?<=지만),? |(?<=으나),? |(?<=니다만),? |(?<=[가-힣]며),? |(?<=[이하되았었했있없]고),? (?!있|싶|않)"
+    r"|(?<=므로),? |(?<=니까),? |(?<=[가으이하되없있않]니),? (?!다)|(?<=[없않못있][는은]데),? ",
     re.IGNORECASE,
 )
-_OPENER = compile_late(  # what may precede the clause that counts
-    r"^(?:(?:(?:I['’]m|I am|we['’]re|we are) )?(?:very |so |really )?(?:sorry|afraid)(?: that)?[,.]? ?(?:but )?"
-    r"|(?:I|we) (?:apologi[sz]e|regret)\b,? ?(?:but |that )?"
-    r"|(?:unfortunately|regrettably|sadly|currently|well|hmm+|um+|at this time|to be honest|honestly|therefore|so)"
-    r"(?:,? ?(?:\.\.\.|…)? |, )"
-    rf"|(?:based on|according to|from|in|given|within|using|as per) (?:[\w'’-]+ ){{0,6}}?(?:{_SOURCE}|information)"
-    r"(?: [\w'’-]+){0,4}, |(?:after (?:review|check|read|search|look)ing|as an? (?:AI|assistant|language)"
-    r"|as of my)[^,]*, "
-    r"|(?:I|we)(?:['’]ve| have)? (?:looked|searched|checked|reviewed|read|went)\b[^,]*?,? (?:and|but) )",
+_REASON = compile_late(  # between a reason and what follows from it
+    r",? (?:hence|therefore|thus),? |, so | so (?=(?:i|we|it) )|(?:므로|니까|[으이하되없있]니),? |[는은]데,? ",
     re.IGNORECASE,
-)
-
-# --- Korean: a clause from its end ------------------------------------------------------------------------
-
-_SOURCE_KO = (
-    r"(?:문서|자료|맥락|문맥|컨텍스트|출처|본문|지문|텍스트|발췌문|검색 ?결과|노트|매뉴얼|설명서|기획서|안내서"
-    r"|명세서|회의록|보고서|기사"
-    r"|대화(?: ?기록| ?내용)?|지식 ?베이스|안내문|단락|메모|데이터베이스|(?<![가-힣])글)(?:들)?"
-)
-_PLACE_KO = compile_late(
-    rf"(?:{_SOURCE_KO}|내용|정보|범위|저희(?: 쪽)?|제게|제 쪽)(?:(?:만|을|를)?(?:에서|에|으로|로)(?:만)?|만으로|상"
-    r"| ?(?:안|내|중|가운데|속|어디)(?:에서?|에도)?)(?:는|도)?(?![가-힣])(?! (?:따르|의하))"
-    rf"|{_SOURCE_KO}(?:은|는|이|가| 모두)(?= )"
-)
-_INFO_KO = (
-    r"(?:정보|내용|답|답변|정답|대답|언급|명시|기재|근거|설명|기록|자료|단서|문서|결과|데이터|안내|사항|질문|부분)"
-)
-_INFO_LEFT = compile_late(
-    r"(?:^|(?:관련|관련된|관련한|해당|그런|그러한|이런|그|이|어떤|아무런?|충분한|구체적인|필요한|명확한|정확한"
-    r"|직접적인|상세한|추가|대한|관한|질문의"
-    rf"|대해|검색|[가-힣]+(?:하신|주신|된|만한)) )(?:[가-힣]+ )?{_INFO_KO}(?:들)?에?(?:[이가은는을를도]|대해서?는)? ?$"
-    r"|(?P<compound>정보(?:들)?[이가은는을를도]? ?$)"
-)
-_ELSEWHERE_KO = compile_late(r"[가-힣A-Za-z](?:에|에서|에게)(?:는|도)? (?!대한|대해|관한|관해|관련|따르|따라|의하)")
-_TOPIC_LEFT = compile_late(r"(?:(?<![에서])[은는이가도]|대해서?는|인지|는지|할지) (?:정확히 |현재 |아직 )?$")
-_FILLER_KO = compile_late(
-    r"(?:저는|저도|제가|저희는|나도|나는|잘|그건|그것은|이건|이것은|그 (?:질문|부분|내용)은|아직|현재(?:로서는"
-    r"|로는)?|정확히|정확하게|해당|전혀"
-    r"|아쉽게도|안타깝게도|음+|글쎄요?|죄송하지만|더 이상)(?:[,.… ]+|$)"
-)
-
-_END = r"(?:[가-힣]{0,7}|(?:고)? ?있[가-힣]{0,4}|[는은운] ?(?:것|듯|걸|거|점|상태|상황)[가-힣 ]{0,14})$"
-_IMPOSSIBLE = r"수(?:가|는|도)? ?없"
-_HARD = r"(?:가|는|에는|엔|에)?(?: 다소| 조금| 매우)? ?(?:어렵|어려|힘들|힘듭|곤란|불가)"
-_IS_NOT_KO = r"(?:되|돼|하)?(?:어|고)? ?(?:있지|지)(?:는)? ?(?:않|못)"
-
-
-def _unable(nouns: str) -> str:
-    """Verbs made of these nouns, in every form of inability: 답변할 수 없, 답변이 어렵, 답변 불가, 답변 못 하."""
-    return (
-        rf"(?:{nouns})[을를이가은는도]?(?: ?(?:해|정확히) ?)? ?(?:(?:드릴|할|될|줄|제공할|내릴|알|찾을) ?{_IMPOSSIBLE}"
-        rf"|(?:드리|하|되|주|제공하|내리)기{_HARD}|(?:생성|제공) ?불가|{_HARD}|안 ?(?:되|돼|됩|됨)"
-        r"|못 ?(?:하|해|했|합|함|드|찾)|찾지 ?못)"
-    )
-
-
-_Before = Literal["anything", "nothing", "place", "info", "topic"]
-_KOREAN: tuple[tuple[str, tuple[_Before, ...]], ...] = (  # predicate, what may stand before it
-    (_unable("답변?|대답|응답"), ("anything",)),
-    (rf"(?:모르겠|알 ?{_IMPOSSIBLE}|알기{_HARD})", ("anything",)),
-    (r"(?:모르|모릅|모름|모른|몰라)", ("nothing", "place", "info")),
-    (rf"(?:찾을 ?{_IMPOSSIBLE}|찾지 ?(?:는 )?못|못 ?찾|찾기{_HARD}|검색되지 ?않)", ("nothing", "place", "info")),
-    (rf"(?:{_unable('확인|판단|파악|특정')}|확인[이은]? ?{_IS_NOT_KO})", ("nothing", "place", "info", "topic")),
-    (rf"(?:알려|말씀|안내)(?:해)? ?(?:드릴 ?{_IMPOSSIBLE}|드리기{_HARD})", ("nothing", "place", "info", "topic")),
-    (
-        r"(?:[가-힣]신|들은|말한|언급[된한]|알려진|안내된|명시된|기재된|확인된) (?:적|바)(?:이|가|는|도)? ?없",
-        ("anything",),
-    ),
-    (r"(?<!수 )(?<!필요가 )(?<!문제가 )(?<!차이가 )(?:없|존재하지 ?않)", ("place", "info")),
-    (r"(?:부족|불충분|충분하지 ?않|충분치 ?않|모자라|제한적)", ("info",)),
-    (
-        rf"(?:(?:언급|명시|기재|기술|서술|제시|수록)(?:이|가)? ?(?:{_IS_NOT_KO}|안 ?(?:되|돼|됐))"
-        r"|(?:나와|적혀|쓰여|실려|드러나) ?있지(?:는)? ?않|안 ?(?:나와|적혀|쓰여)|(?<![가-힣])미(?:기재|언급|제공|상))",
-        ("anything",),
-    ),
-    (
-        rf"(?:(?:나오|나타나|보이|주어지|밝히|답하|다루|밝혀지|전하|말하|등장하|담|들|다뤄|들어)(?:어|고)? ?(?:있지"
-        rf"|지)(?:는)? ?않"
-        rf"|(?:포함|제공|설명|안내|소개|등록|공개|정의|규정){_IS_NOT_KO}|(?:알려)? ?주지 ?않|안 ?(?:보이|나오|보여"
-        rf"|보입|나옵))",
-        ("place", "info"),
-    ),
-    (r"(?:가지고|갖고|보유하고) ?있지 ?않", ("info",)),
-    (r"(?:남아|남겨져) ?있지 ?않", ("place", "info")),
-    (r"기억(?:[이은]? ?나지 ?않|[이은]? ?없|[이은]? ?안 ?나|하지 ?못| ?못)", ("anything",)),
-    (r"준비 ?중", ("info",)),
-)
-_PREDICATES = tuple((compile_late(predicate + _END), frozenset(before)) for predicate, before in _KOREAN)
-_WITHOUT_ANSWER = compile_late(  # 문서에 없는 내용입니다; 문서의 범위를 벗어납니다; 답할 수 없는 질문입니다
-    rf"(?:{_SOURCE_KO}(?:에|에는|에서)? ?(?:없|(?:나오|등록되|포함되|언급되|다루)지 ?않)|(?:대답|답변?)(?:할"
-    rf"|을? ?드릴) ?수 ?없)[는은]"
-    r" (?:내용|정보|질문|사항|부분|주제)(?:이|입|예|임|인)?[가-힣]*$"
-    rf"|{_SOURCE_KO}의? ?범위[를에]?(?:서)? ?(?:벗어나|벗어난|벗어납|넘어서|넘어선|넘어섭)[가-힣 ]*$"
-)
-
-# --- asides, and what answers after all ---------------------------------------------------------------------
-
-_ASIDE = compile_late(
-    rf"^(?:the|these|they|it)\b(?: \w+){{0,2}} ?(?:{_SOURCE})?(?: \w+)? ?(?:only|just|merely|mainly|mostly)\b"
-    r"|^(?:you (?:may|might|can|could|should) |please )(?:want to |wish to )?"
-    r"(?:contact|consult|check|refer|reach out|visit)\b|^(?:hi|hello|hey|dear|good (?:question|morning)"
-    r"|great question)\b"
-    r"|^(?:our|the) (?:\w+ ){0,2}(?:team|agents?|staff) (?:can|will|may)\b|^hmm+$|^(?:답변?|결론|응답|answer|response)$"
-    r"|(?:문의|확인|참고|상담)(?:해 주|하시|해 보|하세)|^(?:안녕하세요|고객님|좋은 질문|글쎄|음+$)|양해"
-    r"|^(?:아쉽|안타깝|유감(?:스럽|이))지만$"
-    r"|(?:살펴|찾아|검토|검색|확인).*(?:봤|보았|했|하였)(?:지만|으나)?$"
-    rf"|^(?:제공된 |주어진 )?{_SOURCE_KO}[은는](?: 주로| 단지)? .*만\b",
-    re.IGNORECASE,
-)
-_AFTER_ALL = compile_late(
-    r"^(?:(?:but|however|though|that said|still),? )?(?:(?:yes|no|as for)\b"
-    r"|.*\b(?:(?:general|typical|usual|common)(?:ly)?|likely|probably|presumably|perhaps|might be|inferred"
-    r"|suggests? that|(?:I|we) (?:think|believe|guess|assume|would)|my (?:own )?knowledge)\b)"
-    r"|^(?:(?:하지만|그러나|다만|그래도),? )?(?:네|예|아니요|아니오)[,.]"
-    r"|일반적으로|일반 지식|보통|통상|대개|아마|추정|추측|짐작|유추|제 생각에|제가 아는",
-    re.IGNORECASE,
-)
-_SPECIFIC = compile_late(
-    r"\b(?:specific(?:ally)?|explicit(?:ly)?|definite|exact(?:ly)?)\b|구체적|명시적|직접적", re.IGNORECASE
 )
 _SUBORDINATE = compile_late(
-    r"^(?:although|though|while|even though|if|when|whenever|unless|since|because)\b", re.IGNORECASE
+    r"^(?:although|though|while|even though|if|when|whenever|unless|since|because|as)\b", re.IGNORECASE
 )
-_CONTRAST = compile_late(
-    r",?;? (?:but|however|although|though)\b,? |; |: | [—–-] | \((?=[^()]*\)?$)"
-    r"|(?<=지만),? |(?<=으나),? |(?<=니다만),? |(?<=[가-힣]며),? |(?<=[이하되았었했있없]고),? (?!있|싶|않)",
-    re.IGNORECASE,
+_SUBORDINATE_FIRST = compile_late(
+    r"^(?:although|though|while|whilst|even though|since|because|as|given that)\b([^,]*), (?=\S)", re.IGNORECASE
 )
+
+# What is taken off a sentence or a clause.
 _QUOTED = compile_late(r"“[^”]*”|\"[^\"]*\"|‘[^’]*’|「[^」]*」|(?<!\w)'[^']*'(?!\w)")
 _WRAPPED = compile_late(r"^[\"'“‘「(\[]+([^\"”’」)\]]+)[\"'”’」)\].]+$")
 _NOISE = compile_late(r"\*{1,3}|_{2,3}|`|[ㅠㅜㅎㅋ]+|[\U0001F300-\U0001FAFF]")
-_END_MARKS = " .!…~。,)"
+_END_MARKS = " .!…~。,)("
+_CONTRACTIONS = compile_late(
+    r"\b(ca|wo|sha|ai|could|would|should|do|does|did|is|are|was|were|has|have|had)n[’']?t\b|\bcannot\b"
+)
+_IRREGULAR = {"ca": "can", "wo": "will", "sha": "shall", "ai": "is"}
+_CLITICS = (("’", "'"), ("'m ", " am "), ("'ve ", " have "), ("'re ", " are "), ("'ll ", " will "), ("'d ", " would "))
+_IS = compile_late(r"\b(it|that|there|this|what|here|he|she|who|nothing|something|answer)'?s (?!own\b)")
+_HANGUL = compile_late(r"[가-힣]")
 
+# Answers of a word or two, and fields of JSON without one.
 _NOTHING = compile_late(
-    r"^(?:(?:해당 ?)?없(?:음|습니다|어요|다|네요|었습니다)|존재하지 않(?:음|습니다|아요|는다)|포함(?:되어 있지"
-    r"|되지) 않(?:음|습니다|아요|는다)"
-    r"|none|nothing|not applicable|n/?a)$",
+    r"^(?:(?:해당 ?)?없(?:음|습니다|어요|다|네요|었습니다)|존재하지 않(?:음|습니다|아요|는다)"
+    r"|포함(?:되어 있지|되지) 않(?:음|습니다|아요|는다)|none|nothing|not applicable|n/?a)$",
     re.IGNORECASE,
 )
 _NO_ALONE = compile_late(r"^(?:no|nope)$", re.IGNORECASE)
-_WHICH = compile_late(
-    r"^(?:(?:in|on|at|by|for|to|from) )?(?:who|whose|whom|what|when|where|which|why|how)\b"
-    r"|언제|어디|어느|누구|누가|(?<![가-힣])왜|어떻게|무엇|무슨|뭐|뭔|몇|얼마|이름|날짜|알려",
+_EMPTY_FIELD = compile_late(
+    r"^\s*\{\s*\"(?:answer|response|result|output|답변?|응답)\"\s*:\s*(?:null|\"\s*\"|\"n/?a\")", re.IGNORECASE
+)
+_NAME_WORD = r"(?:[A-Z][\w'’]*|a|an|the|of|in|for|to|and|or)"
+_TITLE = compile_late(rf"^{_NAME_WORD}(?: {_NAME_WORD})+$")
+
+# What answers after all.
+_GUESS = compile_late(
+    r"\b(?:somewhere|I (?:think|guess|believe|suppose|reckon)|probably|perhaps|maybe)[^,]*$"
+    r"|(?:데|지만|도) [^,]*(?:것 같|거예요|거야|듯해|듯합니다|일걸)",
     re.IGNORECASE,
 )
-_HOW_MUCH = compile_late(
-    r"\bhow (?:many|much)\b|\b(?:is|are|was|were) there\b|몇 ?(?!년|월|일|시)|얼마|무엇이 있|뭐가 있", re.IGNORECASE
+_VALUE = compile_late(r"\d")
+_NO_VALUE = compile_late(  # a year, a telephone number, an address, a name such as E52
+    r"\b(?:19|20)\d\d(?!\d)(?:년)?|\+?\d[\d() ]*-[\d -]+|\S+@\S+|https?://\S+|[A-Za-z]+\d+|\d+/\d+"
 )
-_MENTIONS = compile_late(r"mention|stat(?:e|ed)|specif|discuss|address|언급|명시|나와|기재|적혀|기술", re.IGNORECASE)
+_ENDLESS = compile_late(
+    r"\b(?:lifetime|forever|always|endless|(?:sun|mon|tues|wednes|thurs|fri|satur)days?)\b|평생|영구|무기한",
+    re.IGNORECASE,
+)
+_BUT = r"(?:(?:but|however|though|still|that said|instead),? )?"
+_NO_SUBJECT = compile_late(  # it, or a source
+    rf"^{_BUT}(?:it|he|she|they|that|this|there)\b(?! (?:only|does|do|is about))"
+    rf"|^{_BUT}(?:the|your|its|a|section \d+)(?: [\w'-]+)? ?(?:leaflet|label|manual|documents?|text|page|website|sheet"
+    r"|note|article|report|guide|policy|contract|terms|law|footnote|notice|,|list|sources?)\b"
+    r"(?= (?:says?|states?|gives?|recommends?|specif|sets?|puts?|shows?|names?|lists?|indicates?|on the other)\b)"
+    r"(?!.* (?:only|does not|do not))"
+    r"|^(?:(?:하지만|그러나|다만|그래도),? )?(?:[가-힣0-9]+ ){0,2}[가-힣0-9]+(?:에|에는|에서는|에서) [^은는]*$",
+    re.IGNORECASE,
+)
+_INDIRECT = compile_late(  # a question within the answer: who was not invited
+    r"\b(?:say|tell|know|mention|specify|state)s? (?:who|what|when|where|which|how|why|whether)\b|[는은인]지[는도]? ",
+    re.IGNORECASE,
+)
+_DENIAL = compile_late(r"impossible|not|no|없|않|아직|못|안|아니|불가능|더")
+_ASKED_BACK = compile_late(r"(?:않|없|못|모르|안 )[가-힣 ]{0,6}\?$")  # a Korean denial in the tone of a question
+_GREETING = compile_late(
+    r"^(?:안녕하세요|안녕하십니까)|^(?:고객님|글쎄|음+|답변?|결론|응답)$"
+    r"|^(?:아쉽|안타깝|유감(?:스럽|이))지만$|^(?:죄송|미안|감사)"
+)
 
 
 def says_unknown(sentence: str) -> bool:
     """Whether one sentence only says that the sources or the speaker do not know; quoted words do not count."""
-    return _kind(_plain_sentence(sentence)) == "unknown"
+    return sentence_kind(sentence) in UNKNOWN
+
+
+def sentence_kind(sentence: str) -> Kind:
+    """What one sentence of an answer says; quoted words do not count."""
+    return _kind(_plain_sentence(sentence))
+
+
+def clauses(sentence: str) -> list[str]:
+    """The clauses of a sentence, without its marks."""
+    return [clause for part in _CONTRAST.split(_plain_sentence(sentence)) if (clause := part.strip(_END_MARKS))]
+
+
+def normalise_clause(clause: str) -> str:
+    """A clause as cues see it: in lower case, contractions written out, without what opens it."""
+    if _is_korean(clause):
+        return cues("ko").before["opener"].sub("", clause)
+    return _without_opener(_expanded(clause))
 
 
 @lru_cache(maxsize=4096)  # asked for each metric of a case, by the plan and by the run
-def is_refusal(text: str, question: str | None = None) -> bool:
-    """Whether an answer opens by saying that the sources or the speaker do not tell, and does not answer after all.
+def is_refusal(answer: str, question: str | None = None) -> bool:
+    """Whether an answer says that it has none, and does not answer after all.
 
-    An empty text is not a refusal. Without the question, answers that some questions make a refusal (없음, "None", "not
-    mentioned") count as one.
+    It looks at the answer and the question alone: whether a reference is itself a word like "unknown" or "없음" is for
+    the caller, which compares the answer with the references first. An empty text is not a refusal. Without the
+    question, an answer that some questions make a refusal (없음, "None", "not mentioned") counts as one, and one that
+    only sends the reader elsewhere or asks back does not.
     """
-    sentences = [plain for sentence in split_sentences(text) if (plain := _plain_sentence(sentence))]
+    if _EMPTY_FIELD.search(answer):
+        return True
+    sentences = [plain for sentence in split_sentences(answer) if (plain := _plain_sentence(sentence))]
+    question = question.strip() or None if question else None
     statements = list(dropwhile(lambda sentence: _kind(sentence) == "aside", sentences))
-    if not statements or not _leaves_open(statements[0], question):
+    if not statements:
         return False
+    if _kind(statements[0]) in ("sends", "asks"):
+        return question is not None and not _asks(question, "whom") and "fact" not in map(_kind, statements)
+    if _is_said(answer.strip(), question) or _GUESS.search(statements[0]):
+        return False
+    if not _leaves_open(statements[0], question):
+        return question is not None and _lacks_number(" ".join(sentences), question)
     facts = [sentence for sentence in statements[1:] if _kind(sentence) == "fact"]
-    return not (facts and _SPECIFIC.search(statements[0])) and not any(_AFTER_ALL.search(fact) for fact in facts)
+    return not any(_answers(fact, statements[0], question) for fact in facts)
 
 
 def refusal_for(query: Query) -> str:
@@ -324,16 +199,113 @@ def mark_refusal(answer: Answer, question: str) -> Answer:
     return replace(answer, refused=True)
 
 
+# --- the question -------------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=8192)
+def _asks(question: str | None, what: str) -> bool:
+    """Whether a question asks for something, as the cues of questions name it; without a question it does not."""
+    return question is not None and cues(detect_language(question)).questions[what].search(question.lower()) is not None
+
+
+def _asks_whether(question: str | None) -> bool:
+    return question is not None and not _asks(question, "which")
+
+
+def _is_said(answer: str, question: str | None) -> bool:
+    """Whether the question asks for a name or for words, and the whole answer is a title or stands in quotes."""
+    if _TITLE.search(answer) is not None:
+        return _asks(question, "name")
+    return _WRAPPED.search(answer) is not None and _asks(question, "wording")
+
+
 def _leaves_open(opening: str, question: str | None) -> bool:
     """Whether the opening sentence leaves the question without an answer."""
-    whether = question is not None and _WHICH.search(question.strip()) is None
     if _NOTHING.search(opening):
-        return not whether and not (question and _HOW_MUCH.search(question))
+        return not (_asks_whether(question) or _asks(question, "how_much"))
     if _NO_ALONE.search(opening):
-        return question is not None and not whether
-    if question and whether and _MENTIONS.search(question) and _MENTIONS.search(opening):
+        return question is not None and not _asks_whether(question)
+    kind = _kind(opening)
+    if kind not in UNKNOWN:
         return False
-    return _kind(opening) == "unknown"
+    if kind == "pending" and (question is None or _holds_value(opening)):
+        return False
+    return question is None or kind == "know" or not _is_answer(kind, opening, question)
+
+
+def _lacks_number(answer: str, question: str) -> bool:
+    """Whether a short answer to a question for a number or a time gives none, and speaks of sources, of what is lost,
+    secret or vague, or of others who know."""
+    evidence = cues(detect_language(answer)).evidence
+    plain = _expanded(answer)
+    if len(answer) > SHORT or cues(detect_language(answer)).after_all.search(plain):
+        return False
+    if not (evidence["soft"].search(plain) and evidence["meta"].search(plain)):
+        return False
+    kind = asked_kind(question)
+    if not (kind in ("quantity", "time") or _asks(question, "number")):
+        return False
+    if any(_asks(question, what) for what in ("denies", "wording", "whom")) or _asks_whether(question):
+        return False
+    return not (
+        _VALUE.search(answer) or _ENDLESS.search(answer) or holds_kind(answer, "quantity") or holds_kind(answer, "time")
+    )
+
+
+def _is_answer(kind: Kind, opening: str, question: str) -> bool:
+    """Whether what reads like a refusal is what the question asks for."""
+    if _asks(question, "wording") and (kind == "bare" or len(opening.split()) <= WORDING[detect_language(opening)]):
+        return True
+    if _asks(question, "denies") and _INDIRECT.search(opening) is None:
+        return kind != "source" if _asks(question, "why") else True
+    if not _asks_whether(question):
+        return False
+    if kind == "pending" or _only_denies(opening, question):
+        return True
+    patterns = cues(detect_language(opening)).questions
+    if _asks(question, "mentions") and patterns["mentions"].search(opening.lower()):
+        return True
+    stems = {match[0] for match in patterns["stems"].finditer(opening.lower())}
+    return _asks(question, "able") and any(stem in question.lower() for stem in stems)
+
+
+def _only_denies(opening: str, question: str) -> bool:
+    """Whether a statement says nothing but words of the question, of which it denies one."""
+    asked, plain = all_forms(content_words(question)), _expanded(opening)
+    said = [word for word in content_words(plain) if not _DENIAL.match(word.text)]
+    return bool(said) and all(not word.forms.isdisjoint(asked) or word.text[:2] in question for word in said)
+
+
+# --- what answers after all ---------------------------------------------------------------------------------
+
+
+def _answers(fact: str, opening: str, question: str | None) -> bool:
+    """Whether a statement after an opening that leaves the question open answers it after all."""
+    after, before = cues(detect_language(fact)), cues(detect_language(opening))
+    plain = _expanded(fact)
+    if after.after_all.search(plain) or after.after_all.search(_without_opener(plain)):
+        return True
+    if before.hedges.search(_without_opener(_expanded(opening))) or before.hedges.search(_expanded(opening)):
+        return True
+    takes_back = after.contrasts.search(plain) is not None
+    return (takes_back or _holds_value(fact)) and _is_about(fact, opening, question)
+
+
+def _is_about(fact: str, opening: str, question: str | None) -> bool:
+    """Whether a statement speaks of what the question and the opening speak of, or names no subject of its own."""
+    about = all_forms(content_words(question or opening))
+    said = content_words(fact)
+    if question is not None and any(not word.forms.isdisjoint(about) for word in said):
+        return True
+    return _NO_SUBJECT.search(fact) is not None
+
+
+def _holds_value(text: str) -> bool:
+    """Whether a text holds a number that is no year and no telephone number."""
+    return _VALUE.search(_NO_VALUE.sub(" ", text)) is not None
+
+
+# --- the kind of a sentence ---------------------------------------------------------------------------------
 
 
 def _plain_sentence(sentence: str) -> str:
@@ -346,51 +318,111 @@ def _plain_sentence(sentence: str) -> str:
 
 @lru_cache(maxsize=4096)
 def _kind(sentence: str) -> Kind:
-    """A sentence is of the kind of its clauses: any fact makes it a fact, and a refusal outweighs courtesies."""
-    kinds = {_kind_of_clause(clause) for part in _CONTRAST.split(sentence) if (clause := part.strip(_END_MARKS))}
-    return "fact" if "fact" in kinds else "unknown" if "unknown" in kinds else "aside"
+    """A sentence is of the kind of its clauses. A fact outweighs all, unless it is the reason of what follows; a
+    refusal outweighs a referral, and that an aside."""
+    kinds = [_kind_of_clause(clause) for part in _CONTRAST.split(sentence) if (clause := part.strip(_END_MARKS))]
+    if "fact" in kinds and not (kinds[-1] in UNKNOWN and _is_reason(sentence)):
+        return "fact"
+    return next((kind for kind in BY_WEIGHT if kind in kinds), "aside")
+
+
+def _is_reason(sentence: str) -> bool:
+    return _REASON.search(sentence) is not None and not _holds_value(sentence)
 
 
 def _kind_of_clause(clause: str) -> Kind:
-    bare = _without_opener(clause)
-    if _SUBORDINATE.search(bare):
-        return "aside" if is_courtesy(bare) else "fact"
-    if _is_refusal_en(bare) or _is_refusal_ko(bare):
-        return "unknown"
-    return "aside" if not bare or is_courtesy(clause) or _ASIDE.search(bare) else "fact"
+    return _korean_kind(clause) if _is_korean(clause) else _english_kind(clause)
+
+
+def _is_korean(clause: str) -> bool:
+    return _HANGUL.search(clause) is not None and detect_language(clause) == "ko"
+
+
+def _english_kind(clause: str) -> Kind:
+    if clause.endswith("?"):
+        return "asks"
+    bare = normalise_clause(clause)
+    if match := _SUBORDINATE_FIRST.match(bare):
+        if _holds_value(match[1]):
+            return "fact"
+        bare = _without_opener(bare[match.end() :])
+    elif _SUBORDINATE.search(bare) and not is_courtesy(bare):
+        return "fact"
+    if not bare:
+        return "aside"
+    found = cues("en")
+    if not found.evidence["any"].search(bare):
+        return _rest(clause, bare, found)
+    if found.names.search(bare):
+        return "fact"
+    for group in found.groups:
+        if group.pattern.search(bare):
+            return "fact" if group.kind in ("aside", "sends") and _holds_value(bare) else group.kind
+    return "aside" if is_courtesy(clause) else "fact"
+
+
+def _rest(clause: str, bare: str, found: Cues) -> Kind:
+    """The kind of a clause that no cue of an absence marks."""
+    asides = (group for group in found.groups if group.kind == "aside")
+    if is_courtesy(clause) or _GREETING.search(clause):
+        return "aside"
+    return "aside" if not _holds_value(bare) and any(group.pattern.search(bare) for group in asides) else "fact"
+
+
+def _expanded(clause: str) -> str:
+    """A clause in lower case, its contractions written out: can't -> can not, I've -> i have."""
+    text = clause.lower() + " "
+    for mark, words in _CLITICS:
+        text = text.replace(mark, words)
+    text = _CONTRACTIONS.sub(lambda match: f"{_IRREGULAR.get(match[1], match[1])} not" if match[1] else "can not", text)
+    return _IS.sub(r"\1 is ", text).strip()
 
 
 def _without_opener(clause: str) -> str:
     """A clause without "Sorry, but", "Based on the documents," and the like."""
-    while (match := _OPENER.match(clause)) and match.end():
+    openers = cues("en").openers
+    while (match := openers.match(clause)) and match.end():
         clause = clause[match.end() :].strip()
     return clause
 
 
-def _is_refusal_en(clause: str) -> bool:
-    return _MAY_DENY.search(clause) is not None and _ENGLISH.search(clause) is not None
+# --- Korean: what stands before a predicate -----------------------------------------------------------------
 
 
-def _is_refusal_ko(clause: str) -> bool:
-    if detect_language(clause) != "ko":
-        return False
-    matches = ((predicate.search(clause), allowed) for predicate, allowed in _PREDICATES)
-    return _WITHOUT_ANSWER.search(clause) is not None or any(
-        match is not None and bool(allowed & _before(clause[: match.start()])) for match, allowed in matches
-    )
+def _korean_kind(clause: str) -> Kind:
+    found = cues("ko")
+    clause = normalise_clause(clause)
+    if not clause:
+        return "aside"
+    if not found.evidence["any"].search(clause):
+        return _rest(clause, clause, found)
+    if found.names.search(clause):
+        return "fact"
+    if clause.endswith("?") and not _ASKED_BACK.search(clause):
+        return "asks"
+    for group in found.groups:
+        match = group.pattern.search(clause)
+        if match is None:
+            continue
+        if group.after & _before(clause[: match.start()]):
+            return "fact" if group.kind in ("aside", "sends") and _holds_value(clause) else group.kind
+    if found.before["whole"].search(clause):
+        return "source"
+    return "aside" if is_courtesy(clause) or _GREETING.search(clause) else "fact"
 
 
-def _before(text: str) -> set[_Before]:
-    """The text before a Korean predicate; nobody (아무도) is not a speaker."""
-    if not _FILLER_KO.sub("", text).strip(" ,"):
-        return {"anything", "nothing"}
-    elsewhere = _ELSEWHERE_KO.search(_PLACE_KO.sub(" ", text) + " ") is not None
-    info = _INFO_LEFT.search(text)
-    kinds: set[_Before] = set() if "아무도" in text else {"anything"}
-    if _PLACE_KO.search(text):
-        kinds.add("place")
-    if info and not (elsewhere and info["compound"]):
-        kinds.add("info")
-    if not elsewhere and _TOPIC_LEFT.search(text):
-        kinds.add("topic")
-    return kinds
+@lru_cache(maxsize=4096)
+def _before(text: str) -> frozenset[str]:
+    """What the text before a Korean predicate is; nobody (아무도) is not a speaker."""
+    before = cues("ko").before
+    if not before["filler"].sub("", text).strip(" ,"):
+        return frozenset({"anything", "nothing"})
+    elsewhere = before["elsewhere"].search(before["place"].sub(" ", text) + " ") is not None
+    info = before["info"].search(text)
+    found = {
+        "anything": "아무도" not in text,
+        "place": before["place"].search(text) is not None or before["place_only"].search(text.strip()) is not None,
+        "info": info is not None and not (elsewhere and info["compound"]),
+        "topic": not elsewhere and before["topic"].search(text) is not None,
+    }
+    return frozenset(name for name, holds in found.items() if holds)

@@ -33,6 +33,7 @@ LIMIT_REASONS = frozenset(
     {"length", "max_tokens", "max_output_tokens", "max_length", "model_length", "limit", "token_limit"}
 )
 ERROR_KEYS = ("error", "errors", "detail")
+NO_ERRORS = frozenset({"none", "null", "false", "no", "0", "ok", "success", "no error", "n/a", "-", "없음", "정상"})
 FAILED = frozenset({"error", "errored", "fail", "failed", "failure"})
 
 
@@ -104,18 +105,24 @@ def error_in(body: Any) -> str:
     fields = _first(body)
     for key in ERROR_KEYS:
         if message := error_text(fields.get(key)):
-            return message
+            return error_text(_why(fields)) or message if fields.get(key) is True else message
     has_failed = str(fields.get("status")).lower() in FAILED or fields.get("type") in FAILED
     if has_failed or fields.get("success") is False or fields.get("ok") is False:
-        return error_text(fields.get("message") or fields.get("msg") or fields.get("reason")) or "failed"
+        return error_text(_why(fields)) or "failed"
     return ""
+
+
+def _why(fields: Mapping[str, Any]) -> Any:
+    return fields.get("message") or fields.get("msg") or fields.get("reason")
 
 
 def error_text(error: Any) -> str:
     """One line of an error, whatever its form; empty for null, false, 0, an empty text or list."""
-    if not error or (isinstance(error, str) and not error.strip()):
+    if not error or (isinstance(error, str) and error.strip().lower() in ("", *NO_ERRORS)):
         return ""
     if isinstance(error, Mapping):
+        if not any(error.values()):
+            return ""
         named = [error_text(error.get(key)) for key in ("message", "msg", "detail", "error", "reason", "type", "code")]
         error = next(filter(None, named), None) or json.dumps(error, ensure_ascii=False, default=str)
     elif isinstance(error, list | tuple):
@@ -127,6 +134,12 @@ def thought_in(body: Any) -> str:
     """What the JSON of a service tells of the thoughts of its model, as OpenAI-compatible servers do."""
     fields = _first(body)
     return _thought_of(_message_in(fields)) or _thought_of(fields)
+
+
+def refusal_in(body: Any) -> str:
+    """What a model says instead of an answer that it refuses, as OpenAI sends it apart; empty where it does not."""
+    refusal = _message_in(_first(body)).get("refusal")
+    return refusal.strip() if isinstance(refusal, str) else ""
 
 
 def _thought_of(fields: Mapping[str, Any]) -> str:
@@ -223,7 +236,7 @@ def marks() -> Marks:
     lone = _any(entry["close"] for entry in data["thoughts"] if not entry.get("paired"))
     answer_opening, answer_closing = (_any(entry[side] for entry in data["answers"]) for side in ("open", "close"))
     token = _any(entry["mark"] for entry in data["tokens"])
-    leading = rf"(?:{token}(?:(?:assistant|model)(?=\s|<|$))?\s*)+|assistant\s*\n+"
+    leading = rf"(?:(?!{opening}|{answer_opening}){token}(?:(?:assistant|model)(?=\s|<|$))?\s*)+|assistant\s*\n+"
     return Marks(
         any_mark=re.compile(_any((opening, closing, answer_opening, token)), re.MULTILINE),
         opening=re.compile(opening),
@@ -254,6 +267,7 @@ def _any(patterns: Iterable[str]) -> str:
 def split_thought(text: str) -> tuple[str, str]:
     """(answer, thought) of a text, without the marks of either and of the server's template. A thought that does not
     end takes the rest of the text."""
+    text = _without_prompt(text)
     has_words = text.startswith(_FIRST_WORDS)
     if text.startswith(("{", '"')) or not (has_words or _search(marks().any_mark, text)):
         return text, ""
@@ -279,6 +293,18 @@ def _find(pattern: re.Pattern[str], text: str, start: int = 0, end: int | None =
     """Marks of a kind, in order; at most MAX_MARKS."""
     places = _places(text).finditer(text, start, len(text) if end is None else end)
     return islice(filter(None, (pattern.match(text, place.start()) for place in places)), MAX_MARKS)
+
+
+_PROMPT = re.compile(
+    r"\A(?:<s>)?\s*(?:<\|im_start\|>\s*(?:system|user)\b.*<\|im_start\|>\s*assistant\s*\n|\[INST\].*\[/INST\])",
+    re.DOTALL,
+)
+
+
+def _without_prompt(text: str) -> str:
+    """The text without the prompt in its template, where the server sends that, too."""
+    prompt = _PROMPT.match(text) if text.startswith(("<s>", "<|im_start|>", "[INST]")) else None
+    return text if prompt is None else text[prompt.end() :].lstrip()
 
 
 # --- channels -------------------------------------------------------------------------------------
@@ -400,7 +426,8 @@ def _split_within(text: str) -> tuple[str, list[str]]:
         end = len(text) if closing is None else closing.end()
         thoughts.append(text[opening.end() : closing.start() if closing is not None else end].strip())
         before, after = text[: opening.start()].rstrip(), text[end:].lstrip()
-        glue = "\n" if "\n" in text[len(before) : opening.start()] else " "
+        gap = text[len(before) : opening.start()]
+        glue = "\n\n" if "\n\n" in gap else "\n" if "\n" in gap else " "
         text, place = before + (glue if after else "") + after, len(before)
     return text, thoughts
 
@@ -489,7 +516,7 @@ def _is_struck_out(text: str, token: re.Match[str]) -> bool:
 
 _END_OF_TURN = re.compile(
     r"(?:<\|(?:im_end|eot_id|eom_id|end|endoftext|end_of_text|return|eos|END_OF_TURN_TOKEN|user|human)\|>|</s>|<eos>"
-    r"|<end_of_turn>|<turn\|>|<｜end▁of▁sentence｜>|\[\|endofturn\|\])(?=\s*(?:\Z|\n|<|\[))"
+    r"|<end_of_turn>|<turn\|>|<｜end▁of▁sentence｜>|\[\|endofturn\|\])(?=\s*(?:\Z|\n|<|\[|(?:Human|User|Assistant|Question|Q)\s?:))"
 )
 
 
@@ -510,6 +537,10 @@ _CODE_SIGNS = re.compile(r"[;{}=<>$\\|]|^\s*(?:[#/]{1,2}\s|[$>]\s|\w+\(|import |
 _LANGCHAIN = re.compile(
     r"""\Acontent=(?P<text>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*") (?:additional_kwargs|response_metadata)="""
 )
+# Thought: … Action: … Observation: … Final Answer: … (arXiv:2210.03629)
+_REACT = re.compile(
+    r"\A(?:Thought|Question|생각)\s?:.*^(?P<final>(?:Final Answer|최종 답변|최종 답)\s?:\s*)", re.DOTALL | re.MULTILINE
+)
 _ERROR_PAGE = re.compile(
     r"<(?:title|h1)[^>]*>\s*(?P<title>[^<]*(?:\b[45]\d\d\b|error|unavailable|bad gateway|timed? ?out|오류)[^<]*)<",
     re.IGNORECASE,
@@ -527,6 +558,9 @@ def _unwrap(text: str, question: str) -> Reply:
         return _in_json(text, question)
     if first == "c" and (message := _LANGCHAIN.match(text)) is not None:
         return Reply(str(ast.literal_eval(message["text"])))
+    if first == "[" and (entry := _only_entry(text)) is not None:
+        inner = _in_json(entry, question)
+        return Reply(text) if inner.answer == entry else inner
     if first in "<[":
         return _in_tags(text)
     return _behind_reasoning(text)
@@ -577,13 +611,23 @@ def _object(text: str) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
+def _only_entry(text: str) -> str | None:
+    """The object, as JSON, that is alone in a list which all of a text is."""
+    try:
+        entries = json.loads(text, strict=False) if text.endswith("]") and len(text) <= MAX_JSON_CHARS else None
+    except (ValueError, RecursionError):
+        return None
+    is_alone = isinstance(entries, list) and len(entries) == 1 and isinstance(entries[0], Mapping)
+    return json.dumps(entries[0], ensure_ascii=False) if is_alone and entries else None
+
+
 def _answer_key(fields: Mapping[str, Any]) -> str | None:
-    """The key of the answer, where all other keys are such as stand beside one."""
+    """The key of the answer; one of another meaning only where all other keys are such as stand beside an answer."""
     keys = marks().keys
     for group in ("answers", "other_answers"):
         if (key := next((name for name in keys[group] if name in fields), None)) is not None:
-            others = [name for name in fields if name != key]
-            return key if all(str(name).lower() in keys["companions"] for name in others) else None
+            others = [str(name).lower() for name in fields if name != key]
+            return key if group == "answers" or all(name in keys["companions"] for name in others) else None
     return None
 
 
@@ -593,6 +637,9 @@ def _as_text(value: Any) -> str | None:
         return ""
     if isinstance(value, bool | int | float):
         return json.dumps(value)
+    if isinstance(value, Mapping):
+        key = _answer_key(value)
+        return None if key is None else _as_text(value[key])
     if isinstance(value, Sequence) and not isinstance(value, str):
         return ", ".join(value) if all(isinstance(item, str) for item in value) else None
     return value if isinstance(value, str) else None
@@ -613,7 +660,9 @@ def _in_tags(text: str) -> Reply:
 
 
 def _behind_reasoning(text: str) -> Reply:
-    """The answer in tags at the end of a text that leads to it."""
+    """The answer at the end of a text that leads to it: in tags, or as agents write it."""
+    if (final := _REACT.match(text)) is not None:
+        return Reply(text[final.end() :], text[: final.start("final")].strip())
     closings = list(_find(marks().answer_closing, text)) if text[-1] in ">]" else []
     if not closings or closings[-1].end() != len(text):
         return Reply(text)

@@ -359,8 +359,9 @@ def _comparison_tags(folder: Path) -> dict[str, str]:
     if not path.is_file():
         return {}
     record = read_json(path, "run")
-    fired = "fired" if record["gate"]["fired"] else "none"
-    tags = {"verdict": record["verdict"], "baseline": record["baseline"]["label"], "regression": fired}
+    statuses = {rule["status"] for rule in record["gate"]["rules"]}
+    found = "fired" if record["gate"]["fired"] else "underpowered" if "underpowered" in statuses else "none"
+    tags = {"verdict": record["verdict"], "baseline": record["baseline"]["label"], "regression": found}
     return _texts({**tags, "baseline_run": record["baseline"]["id"]})
 
 

@@ -1,6 +1,8 @@
 """Whole commands that compare: a run with a baseline, a sweep with one, and runs that are there."""
 
+import html
 import json
+import re
 import shutil
 from collections.abc import Callable
 from contextlib import chdir
@@ -11,6 +13,7 @@ from xml.etree import ElementTree
 import pytest
 
 from runner.cli import main
+from runner.tracking.mlflow_client import connect
 from tests.small_data import write_jsonl
 
 NOUNS = ["감자", "고구마", "당근", "양파", "마늘", "오이", "호박", "배추", "상추", "시금치", "토마토", "가지"]
@@ -87,6 +90,58 @@ def test_the_same_again_is_within_noise(data: list[str], capsys: pytest.CaptureF
     assert (first["cases"].pop("latency_ms"), first["cases"]) != (None, None)
     second["cases"].pop("latency_ms")
     assert first["cases"] == second["cases"] and first["identity"] == second["identity"]
+
+
+def plain_text(shown: str) -> str:
+    """Without line breaks, tags, escapes and the marks of Markdown."""
+    return " ".join(re.sub(r"<[^>]+>|[\\\\*>|]", " ", html.unescape(shown)).split())
+
+
+def test_all_that_is_written_of_a_comparison_says_the_same(
+    data: list[str], own_mlflow_store: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Four of 20 questions are lost, none won: p = 1/8. A gate that demands evidence sees no loss below .37 there."""
+    found_anyway = {f"q{n:02d}": {"query": f"{noun} 밭은 남쪽에?"} for n, noun in enumerate(NOUNS) if n >= 4}
+    write_queries(**found_anyway)
+    rows = [json.loads(line) for line in Path("queries.jsonl").read_text(encoding="utf-8").splitlines()]
+    again = [{**row, "id": f"r{row['id']}"} for row in rows if row["id"] in found_anyway]
+    write_jsonl(Path("queries.jsonl"), [*rows, *again])
+    assert main([*data, "tokenizer=bigram", "out=pairs", "cluster=none"]) == 0
+    words = ["tokenizer=word", "compare=pairs", "regression=strict", "junit=gate.xml", "fail_on_regression=true"]
+    words += ["tracking=mlflow", f"tracking.uri={own_mlflow_store}", "cluster=none", "out=words"]
+    capsys.readouterr()
+    assert main([*data, *words]) == 0
+    record = read("words/compare.json")
+    (recall,) = (entry for entry in record["metrics"] if entry["name"] == "recall_at_k")
+    assert (recall["n_paired"], recall["mcnemar"]["b"], recall["mcnemar"]["c"], recall["p"]) == (20, 4, 0, 0.125)
+    assert (record["verdict"], recall["verdict"]) == ("inconclusive", "inconclusive")
+    assert recall["ci_low"] < 0 < recall["ci_high"]  # as p is not below .05
+    rule = record["gate"]["rules"][0]
+    assert (rule["status"], rule["p_holm"], rule["detectable"]) == ("underpowered", recall["p_holm"], recall["mde"])
+    client = connect(own_mlflow_store)
+    (tracked,) = client.search_runs([client.get_experiment_by_name("retrieval_only").experiment_id])
+    assert (tracked.data.tags["verdict"], tracked.data.tags["regression"]) == ("inconclusive", "underpowered")
+    uploaded = Path(client.download_artifacts(tracked.info.run_id, "summary.md", str(Path.cwd()))).read_text("utf-8")
+    junit = ElementTree.parse("gate.xml").getroot()
+    (output,) = junit.iter("system-out")
+    sides = {
+        "terminal": capsys.readouterr().out,
+        "summary.md": Path("words/summary.md").read_text(encoding="utf-8"),
+        "report.html": Path("words/report.html").read_text(encoding="utf-8"),
+        "MLflow": uploaded,
+    }
+    found = "20 pairs find a difference of 0.37 in Recall@5 in four of five tries, and one of 0.05 in 1 of 100."
+    warned = (
+        "Underpowered: a loss of 0.02 matters, but the smallest that the rules find in four of five tries is larger"
+    )
+    for name, shown in sides.items():
+        text = plain_text(shown)
+        assert found in text and warned in text and "No regression rule fired." in text, name
+        assert "rules fired (" not in text and "inconclusive" in text.lower(), name
+    assert found in str(output.text) and "No regression rule fired." in str(output.text)
+    skipped = {case.get("name"): case.find("skipped").get("message") for case in junit.iter("testcase") if len(case)}  # type: ignore[union-attr]
+    assert skipped["Recall@5"] == ("underpowered: Recall@5 finds a loss of 0.37 in four of five tries, 0.02 matters")
+    assert junit.get("failures") == "0" and int(junit.get("skipped") or 0) == len(skipped) >= 1
 
 
 def test_worse(data: list[str], ran: Callable[[str, str], None], capsys: pytest.CaptureFixture[str]) -> None:

@@ -164,6 +164,8 @@ class _Chat:
             self.show("\n".join([turn.answer.text, *sources(turn)]))
         else:
             self.show(" ".join(turn.answer.text.split()))
+        if turn.answer.is_silent and not turn.answer.cut_off:
+            terminal.note(self._words("no_answer"))
         if turn.answer.cut_off:
             terminal.note(self._words("cut_off"))
         self.aside(self.talk.remember(text, turn.answer))

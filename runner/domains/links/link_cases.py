@@ -48,6 +48,10 @@ class LinkCase:
         return None
 
     @property
+    def clusters(self) -> dict[str, str]:
+        return {"document": self.note}
+
+    @property
     def gold(self) -> str:
         """Hash over expected, accepted and rejected targets."""
         labels = [sorted(self.accepted), sorted(self.rejected)]

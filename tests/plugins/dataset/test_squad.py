@@ -46,7 +46,7 @@ def test_paragraphs_are_documents_and_answers_are_spans(tmp_path: Path) -> None:
         ("서울/2", "서울", "ko"),
     ]
     assert data.queries == (
-        Query("a", "a?", True, {"서울/0": 1}, (), (Span("서울/0", 0, 2, "서울"),), ("서울",), "ko"),
+        Query("a", "a?", True, {"서울/0": 1}, (), (Span("서울/0", 0, 2, "서울"),), ("서울",), "ko", group="서울"),
         Query(
             "b",
             "b?",
@@ -56,8 +56,9 @@ def test_paragraphs_are_documents_and_answers_are_spans(tmp_path: Path) -> None:
             (Span("서울/0", 21, 23, "한강"), Span("서울/0", 21, 24, "한강이")),
             ("한강", "한강이"),
             "ko",
+            group="서울",
         ),
-        Query("c", "c?", True, {"서울/2": 1}, (), (Span("서울/2", 3, 4, "글"),), ("글",), "ko"),
+        Query("c", "c?", True, {"서울/2": 1}, (), (Span("서울/2", 3, 4, "글"),), ("글",), "ko", group="서울"),
     )
     assert problems == []
 

@@ -199,6 +199,24 @@ async def test_an_error_in_place_of_the_answer_is_asked_for_again(server: Models
         await answer(models, temperature=0.5)
 
 
+async def test_calls_of_functions_in_place_of_an_answer_are_named(server: ModelsServer, models: Models) -> None:
+    says(server, None, calls=[("search", "{}")])
+    with pytest.raises(
+        ReplyError, match=r"empty 3 times, for the model called functions that nobody offered \(search\)"
+    ):
+        await answer(models)
+
+
+async def test_a_byte_order_mark_in_front_of_a_reply_is_read(server: ModelsServer, models: Models) -> None:
+    def respond(body: Any) -> Reply:
+        reply = completion(body, "5 days.")
+        return replace(reply, body=b"\xef\xbb\xbf" + reply.body)
+
+    server.respond = respond
+    assert (await answer(models)).text == "5 days."
+    assert server.count == 1
+
+
 def thinks(body: Any, content: str | None, name: str) -> Reply:
     reply = completion(body, content)
     said = json.loads(reply.body)

@@ -330,6 +330,11 @@ SILENT: list[tuple[Any, dict[str, Any], SystemReply]] = [
         SystemReply("", cut_off=True, thought="hm"),
     ),
     (
+        {"choices": [{"message": {"content": None, "refusal": "I can't help with that."}}]},
+        {"answer": "choices[0].message.content"},
+        SystemReply("I can't help with that."),
+    ),
+    (
         {"content": [{"type": "thinking", "thinking": "hm"}], "stop_reason": "max_tokens"},
         {"answer": "content"},
         SystemReply("", cut_off=True, thought="hm"),

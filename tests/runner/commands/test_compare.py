@@ -99,7 +99,7 @@ def test_junit() -> None:
     failed = [case.get("name") for case in first if case.find("failure") is not None]
     assert failed == ["Hit Rate@3", "MRR@10", "Precision@5"]
     message = first.find("testcase/failure").get("message")  # type: ignore[union-attr]
-    assert message == "Baseline 1.0000, Candidate 0.4000, Loss 0.6000, Accepted 0.05"
+    assert message == "Baseline 1.0000, Candidate 0.4000, Loss 0.6000, Accepted 0.05, Finds 0.14"
 
 
 @pytest.mark.parametrize(

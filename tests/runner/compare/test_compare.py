@@ -12,8 +12,10 @@ from runner.compare.compare import Comparison, CorpusChange, compare, compare_al
 from runner.compare.pairing import pair
 from runner.compare.record import record_of
 from runner.compare.regression import Regression
-from runner.compare.sides import Finder
+from runner.compare.sides import Finder, Side
 from runner.errors import InputError
+from runner.report.comparison_words import cluster_lines, headline
+from runner.words.wording import LANGUAGES
 from tests.comparison_runs import cases, graded, run_folder, side
 from tests.run_folders import row
 
@@ -44,8 +46,8 @@ def test_better_and_worse() -> None:
     }  # fmt: skip
     recall, mrr, other, _leg = worse.metrics
     assert worse.main == [recall, mrr]
-    assert recall.p_holm == mrr.p_holm == pytest.approx(2 / 2**12)
-    assert other.p_holm == mrr.p_holm  # the same test under another name
+    assert recall.adjusted.p == mrr.adjusted.p == pytest.approx(2 / 2**12)
+    assert other.adjusted.p == mrr.adjusted.p  # the same test under another name
     assert found([0.0] * 12 + [1.0] * 18, [1.0] * 30).verdict == "better"
     assert found([0.0] * 2 + [1.0] * 28, [1.0] * 30).verdict == "inconclusive"
 
@@ -202,7 +204,7 @@ def test_several_candidates_are_adjusted_together() -> None:
     same = side(cases(IDS, {"recall_at_k": [1.0] * 30, "mrr": [1.0] * 30}))
     comparisons = compare_all(baseline, [*candidates, same], NO_RULES, seed=1, allow_incomparable=False)
     assert [comparison.family for comparison in comparisons] == [3] * 4
-    assert [compared.p_holm for compared in comparisons[0].main] == pytest.approx([3 * 2 / 2**12, 3 * 2 / 2**11])
+    assert [compared.adjusted.p for compared in comparisons[0].main] == pytest.approx([3 * 2 / 2**12, 3 * 2 / 2**11])
     assert [comparison.verdict for comparison in comparisons] == ["worse"] * 3 + ["within_noise"]
 
 
@@ -235,7 +237,7 @@ def test_slices_count_as_tests_of_one_family() -> None:
     left = side(cases(ids, {"mrr": [*[1.0] * 30, *[None] * 3]}, language=languages))
     right = side(cases(ids, {"mrr": [*lost, *[None] * 3]}, language=languages))
     slices = compare(left, right, NO_RULES, seed=1).slices
-    assert [(each.dimension, each.value, each.compared.p_holm) for each in slices] == [
+    assert [(each.dimension, each.value, each.compared.adjusted.p) for each in slices] == [
         ("language", "en", 2 * 2 / 2**8),
         ("language", "ko", 2 * 2 / 2**8),
     ]
@@ -255,7 +257,7 @@ def test_exchanging_the_runs_exchanges_the_verdict(scores: list[tuple[float, flo
     turned = {"better": "worse", "worse": "better"}
     assert back.verdict == turned.get(forth.verdict, forth.verdict)
     assert back.metrics[0].numbers.difference == pytest.approx(-forth.metrics[0].numbers.difference)
-    assert back.metrics[0].p_holm == forth.metrics[0].p_holm
+    assert back.metrics[0].adjusted.p == forth.metrics[0].adjusted.p
 
 
 @given(SCORES, st.randoms(use_true_random=False))
@@ -348,3 +350,33 @@ def test_an_endless_loss_is_null() -> None:
     )
     (rule,) = record_of(compare(left, right, rules, seed=1), fail_on_regression=True)["gate"]["rules"]
     assert (rule["status"], rule["loss"], rule["metric"], rule["relative"]) == ("fired", None, "mrr", True)
+
+
+def of_documents(values: list[float], n_documents: int, **changes: Any) -> Side:
+    ids = [f"{n:02d}" for n in range(len(values))]
+    cluster = [f"document:d{n * n_documents // len(values)}" for n in range(len(values))]
+    return side(cases(ids, {"recall_at_k": values}, cluster=cluster), **changes)
+
+
+def test_documents_are_compared_whole() -> None:
+    """Six of eight documents lost all five of their questions, two won theirs: p = 2 (1 + 8 + 28) / 2^8, not 10^-3."""
+    before, after = [1.0] * 30 + [0.0] * 10, [0.0] * 30 + [1.0] * 10
+    found = compare(of_documents(before, 8), of_documents(after, 8), NO_RULES, seed=1)
+    (recall,) = found.main
+    assert (recall.numbers.p, recall.numbers.n_clusters, recall.verdict) == (74 / 256, 8, "inconclusive")
+    assert (found.clusters.field, found.clusters.n, found.clusters.n_alone) == ("document", 8, 0)
+    apart = (side(cases([f"{n:02d}" for n in range(40)], {"recall_at_k": values})) for values in (before, after))
+    assert compare(*apart, NO_RULES, seed=1).verdict == "worse"
+
+
+def test_five_documents_are_too_few_to_tell() -> None:
+    sides = of_documents([1.0] * 40, 5), of_documents([0.0] * 40, 5, config={"cluster": "group"})
+    found = compare(*sides, NO_RULES, seed=1)
+    assert found.verdict == "too_few"
+    record = record_of(found, fail_on_regression=False)
+    assert (record["clusters"]["baseline"], record["clusters"]["candidate"]) == ("auto", "group")
+    told = headline(record, LANGUAGES["en"])
+    assert told.startswith("The 40 pairs are of 5 documents only") and "at least 6" in told
+    assert cluster_lines(record, LANGUAGES["en"])[0] == (
+        "The runs were set to other clusters (cluster=auto, group); those of the candidate count."
+    )

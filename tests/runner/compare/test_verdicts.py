@@ -1,15 +1,23 @@
+from dataclasses import replace
+
 import pytest
 
-from runner.compare.verdicts import adjust, holds, main_metrics, overall, verdict
+from runner.compare.verdicts import Adjusted, adjust, holds, main_metrics, overall, verdict
 from runner.metrics.catalogue import built_in_catalogue
 from runner.metrics.paired import PairedResult
+from runner.metrics.power import Power
 from tests.runner.paired_scores import of_one
 
 VARIANT = built_in_catalogue().variant
 
 
 def numbers(low: float, high: float, p: float = 0.001) -> PairedResult:
-    return PairedResult(50, 0.5, 0.5, (low + high) / 2, low, high, p, None, 0.1 if high > low else None)
+    power = Power(50, 20 if high > low else 0, 0.5, 0.05, 1.0, is_yes_no=False)
+    return PairedResult(50, 0.5, 0.5, (low + high) / 2, low, high, p, None, power)
+
+
+def adjusted(p: float) -> Adjusted:
+    return Adjusted(p, 1)
 
 
 @pytest.mark.parametrize(
@@ -18,8 +26,6 @@ def numbers(low: float, high: float, p: float = 0.001) -> PairedResult:
         (0.01, 0.20, 0.049, "better"),
         (-0.20, -0.01, 0.049, "worse"),
         (0.01, 0.20, 0.05, "inconclusive"),  # p must be below .05
-        (0.0, 0.20, 0.01, "inconclusive"),  # the interval must exclude 0
-        (-0.20, 0.0, 0.01, "inconclusive"),
         (-0.02, 0.02, 0.8, "within_noise"),
         (-0.021, 0.02, 0.8, "inconclusive"),
         (-0.02, 0.0201, 0.8, "inconclusive"),
@@ -29,9 +35,9 @@ def numbers(low: float, high: float, p: float = 0.001) -> PairedResult:
     ],
 )
 def test_verdicts(low: float, high: float, p_holm: float, expected: str) -> None:
-    assert verdict(VARIANT("mrr"), numbers(low, high), p_holm, margin=0.02) == expected
+    assert verdict(VARIANT("mrr"), numbers(low, high), adjusted(p_holm), margin=0.02) == expected
     opposite = {"better": "worse", "worse": "better"}
-    assert verdict(VARIANT("stale_present"), numbers(low, high), p_holm, margin=0.02) == opposite.get(
+    assert verdict(VARIANT("stale_present"), numbers(low, high), adjusted(p_holm), margin=0.02) == opposite.get(
         expected, expected
     )
 
@@ -40,15 +46,15 @@ def test_no_case_differs() -> None:
     """Few cases leave room for a large difference; that the runs agree in all of them is no doubt about it."""
     same = of_one([1.0] * 10, [1.0] * 10, range=(0.0, 1.0))
     assert same.high is not None and same.high > 0.3
-    assert verdict(VARIANT("mrr"), same, 1.0, margin=0.02) == "within_noise"
+    assert verdict(VARIANT("mrr"), same, adjusted(1.0), margin=0.02) == "within_noise"
 
 
 def test_an_unknown_interval_says_nothing_against_a_difference() -> None:
     """Every case costs two tokens more: nothing tells how far that may be off, and chance it is not."""
     more = of_one([100.0] * 10, [102.0] * 10)
     assert (more.low, more.high) == (None, None)
-    assert verdict(VARIANT("context_tokens"), more, more.p, margin=0.02) == "worse"
-    assert verdict(VARIANT("context_tokens"), more, 0.2, margin=0.02) == "inconclusive"
+    assert verdict(VARIANT("context_tokens"), more, adjusted(more.p), margin=0.02) == "worse"
+    assert verdict(VARIANT("context_tokens"), more, adjusted(0.2), margin=0.02) == "inconclusive"
 
 
 @pytest.mark.parametrize(
@@ -56,8 +62,8 @@ def test_an_unknown_interval_says_nothing_against_a_difference() -> None:
     [("mrr", 0.02, 0.03), ("memory_noise", 0.2, 0.3), ("memory_overall", 2.0, 3.0), ("context_tokens", 0.0, 0.001)],
 )
 def test_the_margin_is_a_share_of_what_a_metric_can_reach(metric: str, inside: float, outside: float) -> None:
-    assert verdict(VARIANT(metric), numbers(-inside, inside), 1.0, margin=0.02) == "within_noise"
-    assert verdict(VARIANT(metric), numbers(-inside, outside), 1.0, margin=0.02) == "inconclusive"
+    assert verdict(VARIANT(metric), numbers(-inside, inside), adjusted(1.0), margin=0.02) == "within_noise"
+    assert verdict(VARIANT(metric), numbers(-inside, outside), adjusted(1.0), margin=0.02) == "inconclusive"
 
 
 @pytest.mark.parametrize(
@@ -99,16 +105,22 @@ def test_what_is_the_same_in_every_case_is_not_worse() -> None:
 
 def test_fewer_than_ten_pairs_tell_nothing() -> None:
     nine = of_one([0.0] * 9, [1.0] * 9, range=(0.0, 1.0))
-    assert (nine.p < 0.05, verdict(VARIANT("right"), nine, nine.p, margin=0.02)) == (True, "too_few")
+    assert (nine.p < 0.05, verdict(VARIANT("right"), nine, adjusted(nine.p), margin=0.02)) == (True, "too_few")
     ten = of_one([0.0] * 10, [1.0] * 10, range=(0.0, 1.0))
-    assert verdict(VARIANT("right"), ten, ten.p, margin=0.02) == "better"
+    assert verdict(VARIANT("right"), ten, adjusted(ten.p), margin=0.02) == "better"
+
+
+def test_fewer_than_six_documents_tell_nothing() -> None:
+    enough = numbers(0.01, 0.2)
+    assert verdict(VARIANT("right"), replace(enough, n_clusters=6), adjusted(0.01), margin=0.02) == "better"
+    assert verdict(VARIANT("right"), replace(enough, n_clusters=5), adjusted(0.01), margin=0.02) == "too_few"
 
 
 def test_metrics_that_are_the_same_in_every_case_do_not_count() -> None:
     same, tested = numbers(0.0, 0.0, p=1.0), numbers(0.01, 0.2, p=0.03)
     assert not same.differs and tested.differs
-    assert adjust([same, tested, same]) == [1.0, 0.03, 1.0]
-    assert adjust([tested, tested]) == [0.06, 0.06]
+    assert adjust([same, tested, same]) == [Adjusted(1.0, 1), Adjusted(0.03, 1), Adjusted(1.0, 1)]
+    assert adjust([tested, tested]) == [Adjusted(0.06, 2)] * 2
 
 
 @pytest.mark.parametrize(

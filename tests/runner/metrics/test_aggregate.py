@@ -242,3 +242,28 @@ def test_latency_without_live_timings():
     assert latency([row(timings={"retrieval": Timing(1.0, live=False)})]) == {
         "case": {"p50_ms": None, "p95_ms": None, "n": 0}
     }
+
+
+def test_cases_of_one_document_count_together():
+    """Eight documents of five equal cases, and two cases without one."""
+    rows = [row(f"q{n}", metrics={"right": float(n // 5 % 2)}, clusters={"document": f"d{n // 5}"}) for n in range(40)]
+    rows += [row(f"r{n}", metrics={"right": 1.0}, tags=("team:search",)) for n in range(2)]
+    whole, apart = (aggregate(rows, built_in_catalogue(), seed=1, cluster=choice) for choice in ("auto", "none"))
+    assert "clusters" not in apart
+    assert {**whole["clusters"], "widening": None} == {"field": "document", "n": 8, "n_alone": 2, "widening": None}
+    widths = [each["metrics"]["right"]["ci_high"] - each["metrics"]["right"]["ci_low"] for each in (whole, apart)]
+    assert whole["clusters"]["widening"] == pytest.approx(widths[0] / widths[1]) and widths[0] > 1.8 * widths[1]
+    assert whole["metrics"]["right"]["value"] == apart["metrics"]["right"]["value"]
+    by_team = aggregate(rows, built_in_catalogue(), seed=1, cluster="team")["clusters"]
+    assert (by_team["field"], by_team["n"], by_team["n_alone"]) == ("team", 1, 40)
+
+
+def test_estimates_that_runs_share_go_by_their_clusters():
+    known: dict = {}
+    rows = [
+        row(f"q{n}", metrics={"right": float(n // 4 % 3 > 0)}, clusters={"document": f"d{n // 4}"}) for n in range(40)
+    ]
+    first = aggregate(rows, built_in_catalogue(), seed=1, shared_estimates=known)
+    apart = aggregate(rows, built_in_catalogue(), seed=1, shared_estimates=known, cluster="none")
+    assert apart["metrics"] == aggregate(rows, built_in_catalogue(), seed=1, cluster="none")["metrics"]
+    assert apart["metrics"] != first["metrics"]

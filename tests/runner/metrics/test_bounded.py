@@ -47,7 +47,7 @@ def test_a_proportion_as_scipy_has_it(n: int, data: st.DataObject) -> None:
 def test_quantiles_of_beta_distributions_as_scipy_has_them(n: int) -> None:
     ones = np.unique(np.linspace(1, n, 12).astype(int))
     expected = scipy.special.betaincinv(ones, n - ones + 1, TAIL)
-    assert [_beta_quantile(int(count), n) for count in ones] == pytest.approx(expected, rel=1e-11)
+    assert [_beta_quantile(float(count), n - float(count) + 1) for count in ones] == pytest.approx(expected, rel=1e-11)
 
 
 @pytest.mark.parametrize("n", [5, 12, 60])

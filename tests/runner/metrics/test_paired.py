@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runner.metrics import paired
-from runner.metrics.paired import compare_means, compare_weighted, difference_intervals, holm, mcnemar_p, swap_p
+from runner.metrics.clusters import Clusters
+from runner.metrics.paired import PairedResult, compare_means, compare_weighted, holm
+from runner.metrics.power import detectable_share, power_of_shares
+from runner.metrics.swaps import ALL_SWAPS, ALPHA, mcnemar_p, swap_p
 from tests.runner.paired_scores import of_one
 
 
@@ -22,8 +24,9 @@ def test_by_hand() -> None:
     assert (found.n, found.baseline, found.candidate, found.difference) == (4, 0.25, 1.0, 0.75)
     assert found.p == 2 / 8
     assert found.effect_size == 1.5
-    assert found.detectable == pytest.approx(2.8016 * 0.5 / 2, abs=1e-4)  # (1.9600 + 0.8416) standard errors
-    assert 0 <= found.low < 0.75 < found.high <= 1
+    assert found.detectable() is None  # not even a loss of all four: p would be 2/16
+    assert found.low is not None and found.high is not None
+    assert -1 <= found.low < 0 < 0.75 < found.high <= 1
 
 
 def test_as_many_swaps_are_drawn_as_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -37,7 +40,7 @@ def test_nothing_differs() -> None:
     found = of_one([0.5, 1.0, 0.0], [0.5, 1.0, 0.0])
     assert (found.difference, found.low, found.high, found.p) == (0.0, None, None, 1.0)
     assert not found.differs
-    assert found.effect_size is None and found.detectable is None
+    assert found.effect_size is None and found.detectable() is None
 
 
 def test_one_case_and_equal_differences() -> None:
@@ -64,16 +67,18 @@ def test_the_interval_leaves_out_zero_where_mcnemar_has_p_below_5_percent(lost: 
     for won in range(lost, 25):
         pairs = [(1.0, 0.0)] * lost + [(0.0, 1.0)] * won + [(1.0, 1.0)] * 20
         found = of_one(*zip(*pairs, strict=True), range=(0.0, 1.0))  # type: ignore[arg-type]
-        assert found.leaves_out_zero == (mcnemar_p(lost, won) < 0.05), won
+        assert excludes_zero(found) == (mcnemar_p(lost, won) < 0.05), won
 
 
-def test_an_interval_that_ends_at_zero_does_not_leave_it_out_and_one_that_ends_at_the_margin_is_within() -> None:
-    found = replace(of_one([0.0, 0.0, 1.0], [1.0, 0.0, 1.0]), low=0.0, high=0.05)
-    assert not found.leaves_out_zero and found.is_within(0.05)
-    turned = replace(found, low=-0.05, high=0.0)
-    assert not turned.leaves_out_zero and turned.is_within(0.05)
-    assert not replace(found, high=0.0501).is_within(0.05) and not replace(turned, low=-0.0501).is_within(0.05)
-    assert replace(found, low=1e-12).leaves_out_zero and replace(turned, high=-1e-12).leaves_out_zero
+def excludes_zero(found: PairedResult) -> bool:
+    assert found.low is not None and found.high is not None
+    return found.low > 0 or found.high < 0
+
+
+def test_an_interval_that_ends_at_the_margin_is_within() -> None:
+    found = replace(of_one([0.0, 0.0, 1.0], [1.0, 0.0, 1.0]), low=-0.05, high=0.05)
+    assert found.is_within(0.05)
+    assert not replace(found, high=0.0501).is_within(0.05) and not replace(found, low=-0.0501).is_within(0.05)
 
 
 def test_a_range_that_begins_above_zero_is_as_wide_as_from_end_to_end() -> None:
@@ -202,67 +207,130 @@ def test_p_against_scipy(kind: str, n: int) -> None:
     assert swap_p(values[:, None], seed=1)[0] == pytest.approx(expected, abs=5 * error + 0.002)
 
 
-def bca(values: Any, n_resamples: int) -> Any:
-    """The bootstrap of SciPy."""
-    return scipy.stats.bootstrap(
-        (values,),
-        mean,
-        method="BCa",
-        n_resamples=n_resamples,
-        vectorized=True,
-        batch=200,
-        random_state=np.random.default_rng(3),
+# --- intervals ------------------------------------------------------------------------------------
+
+
+def interval_of(differences: np.ndarray, seed: int = 1) -> tuple[float, float]:
+    zero = np.zeros(len(differences))
+    found = of_one(np.maximum(-differences, zero), np.maximum(differences, zero), seed, range=(0.0, 1.0))
+    assert found.low is not None and found.high is not None
+    return found.low, found.high
+
+
+def rejected(differences: np.ndarray, shift: float) -> bool:
+    return bool(swap_p((differences - shift)[:, None], seed=1)[0] < ALPHA)
+
+
+def test_the_interval_holds_the_shifts_that_the_swaps_do_not_reject() -> None:
+    """24 differences that are about normal: Hall's correction is small, and all differ, so that the same signs are
+    drawn for every shift."""
+    values = np.random.default_rng(4).normal(0.05, 0.1, 24)
+    low, high = interval_of(values)
+    assert rejected(values, low - 0.01) and rejected(values, high + 0.01)
+    assert not rejected(values, low + 0.005) and not rejected(values, high - 0.005)
+
+
+def test_many_cases_by_hand() -> None:
+    """1,600 differences, of which half are .2 and half 0, and a quarter of these .2 less or more: with the normal
+    distribution the ends are m -+ z s / sqrt(n - z^2)."""
+    values = np.tile([0.25, 0.15, 0.05, -0.05], 400)
+    error = 1.959964 * values.std() / math.sqrt(1600 - 1.959964**2)
+    assert interval_of(values) == pytest.approx((0.1 - error, 0.1 + error), abs=2e-5)
+
+
+def test_few_cases_that_differ_leave_room_for_larger_differences() -> None:
+    """Five of 100 cases lost .1 to .3: they do not say how much a case can lose."""
+    values = np.zeros(100)
+    values[:5] = [-0.1, -0.3, -0.2, -0.25, -0.15]
+    low, high = interval_of(values)
+    assert low < -0.045 and high > 0.02
+    assert high == pytest.approx(-low - 0.02, abs=0.02)
+
+
+def test_skewed_differences_reach_further_on_their_long_side() -> None:
+    values = np.random.default_rng(3).beta(1, 9, 60)
+    low, high = interval_of(values)
+    assert high - values.mean() > 1.05 * (values.mean() - low)
+
+
+def test_an_unknown_range_has_an_interval_unless_all_differences_are_equal() -> None:
+    found = of_one([0.0] * 30, [float(n) for n in range(30)])
+    assert found.low is not None and found.high is not None
+    assert 0 < found.low < 14.5 < found.high < 30
+
+
+def test_detectable_is_the_inverse_power_of_the_test_that_decides() -> None:
+    """Of 20 cases one differs: at .131, which 2.80 standard errors would say, a verdict is never reached."""
+    one_of_20 = of_one([1.0] * 20, [0.0, *[1.0] * 19], range=(0.0, 1.0))
+    assert one_of_20.detectable() == pytest.approx(0.366, abs=0.001)
+    assert one_of_20.detectable(tests=4) > one_of_20.detectable()  # type: ignore[operator]
+    graded = np.random.default_rng(1).normal(0, 0.1, 100)
+    found = of_one(np.full(100, 0.5), 0.5 + graded, range=(0.0, 1.0))
+    error = graded.std(ddof=1) / 10
+    t, noncentral = scipy.stats.t(99).ppf(0.975), scipy.stats.nct(99, (found.detectable() or 0) / error)
+    assert noncentral.sf(t) + noncentral.cdf(-t) == pytest.approx(0.8, abs=0.002)
+    assert found.power.finds(found.detectable() or 0) == pytest.approx(0.8, abs=0.01)
+
+
+@pytest.mark.parametrize("n", [2, 5, 6, 7, 8, 9, 11, 20, 100, 3_000])
+def test_detectable_shares_of_any_number_of_cases(n: int) -> None:
+    """Of five cases not even five losses are found, as p would be 2/32."""
+    for differing in {0, 1, n // 2, n}:
+        found = detectable_share(differing, n)
+        assert (found is None) == (n < 6), (differing, found)
+        if found is not None:
+            assert (
+                power_of_shares(found, differing / n, n) >= 0.8 > power_of_shares(0.99 * found, differing / n, n) - 0.02
+            )
+
+
+def test_a_difference_beyond_all_that_was_seen_is_found() -> None:
+    """Five of 100 cases differ by .01: a loss of .05 is more than if all lost that much."""
+    found = of_one([0.5] * 100, [0.49] * 3 + [0.51] * 2 + [0.5] * 95, range=(0.0, 1.0))
+    assert found.power.finds(0.05) == pytest.approx(1.0) and found.power.finds(1e-5) < 0.05
+    assert found.power.finds(0.5) == pytest.approx(1.0) and found.power.finds(1.5) == 0.0
+
+
+def test_halves_are_no_yes_or_no() -> None:
+    """An undecided answer counts half: the swap test decides, not McNemar's of what is above and below."""
+    before = np.r_[np.ones(30), np.zeros(30)]
+    after = np.r_[np.full(9, 0.5), np.ones(20), 0.0, np.full(4, 1.0), np.zeros(26)]
+    found = of_one(before, after, range=(0.0, 1.0))
+    assert found.power.differing == 14 and not found.power.is_yes_no
+    assert found.p != mcnemar_p(10, 4)
+    assert found.low is not None and found.high is not None and found.low < 0 < found.high
+
+
+# --- clusters -------------------------------------------------------------------------------------
+
+
+def clustered(n_clusters: int, size: int) -> Clusters:
+    found = Clusters.of([str(case // size) for case in range(n_clusters * size)])
+    assert found is not None
+    return found
+
+
+def test_whole_clusters_are_swapped() -> None:
+    """Seven documents of five questions each, of which all five are lost, or won once: 2 (1 + 7) / 2^7."""
+    won = np.repeat([-1.0, -1, -1, -1, -1, -1, 1], 5)[:, None]
+    (found,) = compare_means(np.maximum(-won, 0), np.maximum(won, 0), seed=1, clusters=clustered(7, 5))
+    assert (found.n, found.n_clusters, found.p) == (35, 7, 16 / 128)
+    (alone,) = compare_means(np.maximum(-won, 0), np.maximum(won, 0), seed=1)
+    assert alone.p < 1e-4
+    assert found.widening == pytest.approx(math.sqrt(5), rel=0.1)
+
+
+def test_fewer_than_six_clusters_are_not_enough() -> None:
+    values = np.ones((60, 1))
+    five, six = (
+        compare_means(
+            0 * values[: 10 * n], values[: 10 * n], seed=1, ranges=np.array([(0.0, 1.0)]), clusters=clustered(n, 10)
+        )[0]
+        for n in (5, 6)
     )
-
-
-@pytest.mark.parametrize("kind", ["yes or no", "seldom", "numbers"])
-@pytest.mark.parametrize("n", [60, 600, 6000])
-def test_intervals_against_scipy(kind: str, n: int) -> None:
-    """From 5,000 cases on without resampling, or resampling only what differs."""
-    values = differences_of(kind, n)
-    expected = bca(values, 9_999)
-    low, high = difference_intervals(values[:, None], seed=1)[0]
-    error = expected.standard_error
-    assert low == pytest.approx(expected.confidence_interval.low, abs=0.2 * error)
-    assert high == pytest.approx(expected.confidence_interval.high, abs=0.2 * error)
-
-
-def test_an_interval_of_many_cases_of_which_few_differ() -> None:
-    """Three of 10,000 cases won: the number of wins in a resample is close to Poisson with mean 3, whose quantiles
-    are 0 and 7; BCa moves both up."""
-    values = np.zeros(10_000)
-    values[:3] = 1.0
-    low, high = difference_intervals(values[:, None], seed=1)[0] * 10_000
-    expected = bca(values, 4_000).confidence_interval
-    assert (low, high) == (
-        pytest.approx(expected.low * 10_000, abs=1.01),
-        pytest.approx(expected.high * 10_000, abs=1.01),
-    )
-    same = difference_intervals(np.zeros((6000, 1)), seed=1)
-    assert np.isnan(same).all()
-
-
-def test_skewed_differences_of_many_cases() -> None:
-    values = np.random.default_rng(4).exponential(1.0, 6000) ** 2
-    expected = bca(values, 9_999)
-    low, high = difference_intervals(values[:, None], seed=1)[0]
-    assert low == pytest.approx(expected.confidence_interval.low, abs=0.12 * expected.standard_error)
-    assert high == pytest.approx(expected.confidence_interval.high, abs=0.12 * expected.standard_error)
-
-
-def test_an_interval_of_many_wins_has_the_quantiles_of_the_binomial_distribution() -> None:
-    """1,100 of 20,000 cases won: the wins in a resample are binomial. Between two whole numbers of wins the
-    distribution is read in a straight line through the middles of its steps."""
-    n, won = 20_000, 1_100
-    values = np.zeros(n)
-    values[:won] = 1.0
-    wins, drawn = np.arange(n + 1), scipy.stats.binom(n, won / n)
-    below = drawn.cdf(wins) - drawn.pmf(wins) / 2
-    bias = scipy.stats.norm.ppf(below[won])
-    acceleration = scipy.stats.skew(values) / (6 * math.sqrt(n))
-    shifted = bias + scipy.stats.norm.ppf([0.025, 0.975])
-    expected = np.interp(scipy.stats.norm.cdf(bias + shifted / (1 - acceleration * shifted)), below, wins)
-    assert difference_intervals(values[:, None], seed=1)[0] * n == pytest.approx(expected, abs=0.05)
+    assert (five.p, five.is_enough) == (2 / 2**5, False)
+    assert five.low is not None and five.low < 0
+    assert (six.p, six.is_enough) == (2 / 2**6, True)
 
 
 # --- laws -----------------------------------------------------------------------------------------
@@ -295,7 +363,7 @@ def test_the_order_of_cases_changes_neither_difference_nor_exact_p(scores, rando
     assert after.difference == pytest.approx(before.difference, abs=1e-12)
     assert after.effect_size == pytest.approx(before.effect_size, abs=1e-9)
     moved = sum(a != b for a, b in scores)
-    assert after.p == pytest.approx(before.p, abs=0 if moved <= paired.ALL_SWAPS else 0.03)
+    assert after.p == pytest.approx(before.p, abs=0 if moved <= ALL_SWAPS else 0.03)
 
 
 @given(st.lists(st.floats(0, 1), max_size=12))
@@ -304,3 +372,17 @@ def test_holm_never_lowers_and_keeps_the_order(chances: list[float]) -> None:
     assert all(p <= q <= 1 for p, q in zip(chances, adjusted, strict=True))
     ranked = [adjusted[place] for place in sorted(range(len(chances)), key=lambda place: chances[place])]
     assert ranked == sorted(ranked)
+
+
+@given(SCORES, st.integers(1, 4), st.booleans())
+@settings(max_examples=120, deadline=None)
+def test_the_interval_excludes_zero_exactly_if_p_is_below_5_percent(
+    scores: list[tuple[float, float]], size: int, has_range: bool
+) -> None:
+    one, other = (np.array(side)[:, None] for side in zip(*scores, strict=True))
+    clusters = Clusters.of([str(case // size) for case in range(len(one))])
+    ranges = np.array([(0.0, 1.0)]) if has_range else None
+    (found,) = compare_means(one, other, seed=1, ranges=ranges, clusters=clusters)
+    if found.low is not None:
+        assert excludes_zero(found) == (found.p < ALPHA)
+        assert found.low <= found.difference <= found.high

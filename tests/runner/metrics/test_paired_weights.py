@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from runner.metrics import paired, statistics
+from runner.metrics import statistics
 from runner.metrics.paired import compare_weighted
 from tests.runner.paired_scores import of_one
 
@@ -43,7 +43,7 @@ def test_one_weighted_case() -> None:
     found = compare_weighted(np.array([0.2]), np.array([0.6]), np.array([2.0]), np.array([1.0]), seed=1)
     assert found is not None
     assert found.difference == pytest.approx(0.4)
-    assert found.low is None and found.high is None and found.detectable is None
+    assert found.low is None and found.high is None and found.detectable() is None
 
 
 def test_equal_ratios_of_a_known_range_have_an_interval_with_a_width() -> None:
@@ -81,7 +81,7 @@ def test_weights_of_one_change_nothing() -> None:
     assert weighted.difference == pytest.approx(plain.difference)
     assert weighted.p == pytest.approx(plain.p, abs=0.02)
     assert (weighted.low, weighted.high) == (pytest.approx(plain.low, abs=1e-3), pytest.approx(plain.high, abs=1e-3))
-    assert weighted.detectable == pytest.approx(plain.detectable, rel=0.1)
+    assert weighted.detectable() == pytest.approx(plain.detectable(), rel=0.1)
 
 
 @pytest.mark.parametrize("n", [9, 2500])
@@ -112,7 +112,7 @@ def test_many_weighted_cases_need_no_resampling() -> None:
     low, high = statistics.bca_interval(resampled, found.difference, jackknife)
     error = float(resampled.std())
     assert (found.low, found.high) == (pytest.approx(low, abs=0.25 * error), pytest.approx(high, abs=0.25 * error))
-    assert found.detectable == pytest.approx(paired.POWER * error, rel=0.06)
+    assert found.detectable() == pytest.approx(2.8016 * error, rel=0.06)
     flips = np.random.default_rng(2).integers(0, 2, (2000, n)).astype(bool)
     swapped = np.array([_swapped(parts, flip) for flip in flips])
     expected = (np.abs(swapped) >= abs(found.difference)).mean()
@@ -122,3 +122,13 @@ def test_many_weighted_cases_need_no_resampling() -> None:
 def _swapped(parts: np.ndarray, flip: np.ndarray) -> float:
     sums = np.where(flip[:, None], parts[:, [2, 3, 0, 1]], parts).sum(axis=0)
     return float(sums[2] / sums[3] - sums[0] / sums[1])
+
+
+def test_weights_that_differ_of_values_that_are_all_zero() -> None:
+    """F1 of no unanswerable question: one more false alarm in the candidate changes weights, and nothing else."""
+    zero, weights = np.zeros(40), np.r_[np.ones(20), np.zeros(20)]
+    found = compare_weighted(zero, zero, weights, np.r_[np.ones(21), np.zeros(19)], seed=1, ends=(0.0, 1.0))
+    assert found is not None and (found.difference, found.p) == (0.0, 1.0)
+    assert found.power.finds(0.05) < 0.8 and found.detectable() is not None
+    unknown = compare_weighted(zero, zero, weights, np.r_[np.ones(21), np.zeros(19)], seed=1)
+    assert unknown is not None and unknown.detectable() is None and unknown.power.finds(0.05) == 0.0

@@ -18,14 +18,15 @@ def entry(name: str, verdict: str, values: tuple[float, float], interval: tuple[
     return {
         "name": name, "role": "main", "verdict": verdict, "n_paired": 1124, "caveats": [],
         "baseline": values[0], "candidate": values[1], "difference": values[1] - values[0],
-        "ci_low": interval[0], "ci_high": interval[1], "p_holm": 0.0004, "effect_size": -0.25, "mde": 0.051,
+        "ci_low": interval[0], "ci_high": interval[1], "p": 0.0004, "p_holm": 0.0004,
+        "tests": 1, "effect_size": -0.25, "mde": 0.051,
     }  # fmt: skip
 
 
 RECORD = {
     "baseline": {"label": "outputs/one", "k": 5, "status": "completed"},
     "candidate": {"label": "outputs/two", "k": 5, "status": "completed"},
-    "verdict": "mixed", "margin": 0.02, "pairing": {"n_paired": 1124}, "not_comparable": [],
+    "verdict": "mixed", "margin": 0.02, "alpha": 0.05, "pairing": {"n_paired": 1124}, "not_comparable": [],
     "gate": {"fired": False, "rules": [], "cases": []}, "flips": {"by": None, "lost": [], "won": []},
     "metrics": [
         entry("mean_answer_relevancy", "inconclusive", (0.6188, 0.5692), (-0.0825, 0.0235)),

@@ -47,10 +47,10 @@ def test_the_terminal_table(tmp_path: Path) -> None:
     assert lines[start + 2] == "k Faithfulness"
     assert lines[start + 4 :][:6] == [
         "5 +0.300 ▲",
-        "[+.18 +.37]",
+        "[+.27 +.33]",
         "p <.001",
         "10 +0.010",
-        "[−.12 +.13]",
+        "[−.09 +.11]",
         "p .870",
     ]  # exactly .8745
 
@@ -67,7 +67,7 @@ def test_summary_md(tmp_path: Path) -> None:
     text = markdown(three(tmp_path / "s"))
     assert "| Faithfulness | 0 | 3 | 40 | 0.5000 |  |  |  |  | baseline | −0.3000 | no |" in text
     assert "| Faithfulness | 1 | 5 | 40 | 0.8000 | +0.3000 | [" in text
-    assert "| < 0.001 | 0.0449 | better |  | yes |" in text
+    assert "| < 0.001 | 0.0510 | better |  | yes |" in text
     assert "| inconclusive | −0.2900 | no |" in text
     assert "| Run | k | Faithfulness | p95 (ms) | Dominated by |" in text
     assert "| 2 | 10 | 0.5100 | 12.0 | k=5 |" in text

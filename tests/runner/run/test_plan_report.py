@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -51,3 +52,14 @@ def test_what_ends_before_it_asks(language: str, one: str, several: str) -> None
     lines = shown(run(0, (), "why"), language=language)
     assert lines[0] == one and len(lines) == 2
     assert several in shown(run(0, ["k=3"], "why"), run(1, ["k=5"]), language=language)
+
+
+def test_what_a_comparison_of_so_many_cases_will_find() -> None:
+    """24 cases of which two change, or seven: McNemar's test finds .31, or .43."""
+    text = " ".join(shown(replace(run(0, ()), is_clustered=True)))
+    assert (
+        "Comparing runs over 24 cases finds a difference in right answers, in four of five tries, from 0.31 on" in text
+    )
+    assert text.endswith("together they tell less (cluster).")
+    assert "no difference on" in " ".join(shown(replace(run(0, ()), n_cases=5)))
+    assert "정답률의 차이는 0.31부터" in " ".join(shown(run(0, ()), language="ko"))

@@ -58,7 +58,9 @@ def summed(folder: Path, root: object) -> tuple[dict[str, Any], Finished]:
         for row in rows:
             journal.append(row)
         components: Any = SimpleNamespace(root=root, parts=PARTS)
-        return summary_of(job, head, SimpleNamespace(k=5, seed=1), components, finished, journal), finished  # type: ignore[arg-type]
+        return summary_of(
+            job, head, SimpleNamespace(k=5, seed=1, cluster="auto"), components, finished, journal
+        ), finished  # type: ignore[arg-type]
 
 
 def test_the_summary_of_a_run(tmp_path: Path) -> None:

@@ -1,15 +1,13 @@
 import hashlib
 import json
-import re
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from runner.text import refusals
 from runner.text.courtesies import is_courtesy
-from runner.text.language import detect_language
+from runner.text.language import Language, detect_language
+from runner.text.refusal_cues import UNKNOWN, cue_groups, expression_borders, load, one_of, resolve_classes
 from runner.text.refusals import REFUSAL, is_refusal, says_unknown
 
 REFUSALS = [
@@ -93,6 +91,9 @@ ANSWERS = [
 ]
 
 
+BY_QUESTION = [
+    json.loads(line) for line in Path(__file__).with_name("refusals_by_question.jsonl").read_text("utf-8").splitlines()
+]
 LABELLED = [json.loads(line) for line in Path(__file__).with_name("refusals.jsonl").read_text("utf-8").splitlines()]
 
 
@@ -206,10 +207,55 @@ def test_statements_are_no_courtesies(text):
     assert not is_courtesy(text)
 
 
-@pytest.mark.parametrize("form", refusals._FORMS)
-@settings(max_examples=20, deadline=None)
-@given(data=st.data())
-def test_what_has_the_form_of_an_english_refusal_is_looked_at(form: str, data: st.DataObject) -> None:
-    """The cheap search before that of the forms leaves none of them out."""
-    clause = data.draw(st.from_regex(re.compile(f"^(?:{form})", re.IGNORECASE)))
-    assert refusals._MAY_DENY.search(clause)
+@pytest.mark.parametrize("language", ["en", "ko"])
+def test_each_cue_says_what_its_example_says(language: Language) -> None:
+    """The example of each cue is of its kind, or of one that weighs the same, and its own cue matches it."""
+    classes = dict(resolve_classes(load(language)["classes"]))
+    start, end = expression_borders(language)
+    wrong = []
+    for kind, _, entries in cue_groups(load(language)["cues"]):
+        for pattern, example in entries.items():
+            clauses = [refusals.normalise_clause(clause) for clause in refusals.clauses(example)]
+            cue = one_of({pattern: example}, classes, start, end)
+            is_found = any(cue.search(clause) for clause in clauses)
+            found = refusals.sentence_kind(example)
+            if not is_found or (found in UNKNOWN) != (kind in UNKNOWN) or (found == "fact") != (kind == "fact"):
+                wrong.append((kind, example, found, is_found))
+    assert wrong == []
+
+
+@pytest.mark.parametrize(("language", "found", "kept"), [("en", 0.82, 0.93), ("ko", 0.88, 0.97)])
+def test_questions_tell_refusals_from_answers(language: str, found: float, kept: float) -> None:
+    """On a list of hard cases: what refuses without a common phrase, and answers that deny, refer or quote."""
+    rows = [row for row in BY_QUESTION if row["lang"] == language]
+    by_label = {
+        label: [is_refusal(row["answer"], row["query"]) for row in rows if row["label"] == label] for label in (0, 1)
+    }
+    assert sum(by_label[1]) / len(by_label[1]) >= found
+    assert 1 - sum(by_label[0]) / len(by_label[0]) >= kept
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "refusal"),
+    [
+        ("Who won the race?", "As a language model I cannot browse the web. However, the winner is Mo Farah.", False),
+        ("Who won the race?", "As a language model I cannot browse the web.", True),
+        ("환불 기한은?", "환불 기한은 나와 있지 않습니다. 다만 각주에 30일로 적혀 있습니다.", False),
+        ("환불 기한은?", "환불 기한은 나와 있지 않습니다. 다만 배송은 무료입니다.", True),
+        ("Which rate applies?", "I can't discuss accounts. The tariff sheet gives a rate of 15.9 percent.", False),
+        ("Can guests see the file?", "The file can't be seen by guests.", False),
+        ("Is the author named?", "The author isn't named.", False),
+        ("Who is the author?", "The author isn't named.", True),
+        ("Which part is missing?", "The lid could not be found.", False),
+        ("Where is the lid?", "The lid could not be found in the documents.", True),
+        ("Where do I complain?", "Please contact the city's noise office.", False),
+        ("What is the fine?", "Please contact the city's noise office.", True),
+        ("What does the sign say?", "No entry", False),
+        ("How many seats are there?", "The plan has been torn where the seats are counted.", True),
+        ("How many seats are there?", "Forty, but the plan has been torn.", False),
+        ("날짜가 발표됐나요?", "아직 발표되지 않았습니다.", False),
+        ("날짜는 언제인가요?", "아직 발표되지 않았습니다.", True),
+    ],
+)
+def test_the_question_decides_what_answers(question: str, answer: str, refusal: bool) -> None:
+    assert is_refusal(answer, question) is refusal
