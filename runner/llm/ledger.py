@@ -75,7 +75,7 @@ MORE_INPUT, MORE_OUTPUT, MORE_TOKENS = 1.1, 2.0, 32  # times the largest, and to
 
 
 @dataclass(slots=True)
-class _Taken:
+class _LargestRequest:
     """The most that `n` answered requests of a role took: the share of their highest possible number of input tokens,
     and output tokens."""
 
@@ -131,7 +131,7 @@ class Ledger:
         self._pending: dict[tuple[Account, Source], list[int]] = {}
         self._flushed = time.monotonic()
         self._presence: Presence | None = None
-        self._taken: defaultdict[tuple[str, str], _Taken] = defaultdict(_Taken)  # by role and model
+        self._largest: defaultdict[tuple[str, str], _LargestRequest] = defaultdict(_LargestRequest)  # by role and model
         self._sweep: tuple[str, float, float] | None = None
 
     @property
@@ -159,7 +159,7 @@ class Ledger:
         """The id of a reservation; None while other requests hold the rest of the budget and may give some of it back.
         Raises BudgetSpentError where no open reservation could make room."""
         begun = self._open()[1]
-        most = Cost(self._taken[account.role, account.model].expect(most.usage), most.nano_usd)
+        most = Cost(self._largest[account.role, account.model].expect(most.usage), most.nano_usd)
         if self._presence is None:
             self._presence = Presence(self._folder)
         owner = self._presence.name
@@ -185,7 +185,7 @@ class Ledger:
 
     def learn(self, account: Account, most: Usage, usage: Usage) -> None:
         """Learn what a request took that might have taken `most`."""
-        self._taken[account.role, account.model].add(most, usage)
+        self._largest[account.role, account.model].add(most, usage)
 
     def settle(self, reservation: int | None, account: Account, cost: Cost, retries: int = 0) -> None:
         """Replace a reservation by the cost of the answered request."""
