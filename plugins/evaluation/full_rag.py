@@ -47,6 +47,7 @@ from runner.system.shared_record import SharedRecord
 from runner.system.stopwatch import stopwatch
 from runner.system.store import fingerprint
 from runner.text.citations import citations
+from runner.text.language import differ_in_language
 from runner.text.matching import Distinctions, find_distinctions
 from runner.text.refusals import is_refusal, mark_refusal
 from runner.words.wording import Wording
@@ -403,7 +404,14 @@ class FullRag:
             return {}
         declined = RUBRICS if output.answer.refused else ()
         blind = () if output.retrieved.has_texts else BY_CONTEXTS
-        return {name: fields_of[name] for name in self._applicable_rubrics(case) if name not in (*declined, *blind)}
+        names = [name for name in self._applicable_rubrics(case) if name not in (*declined, *blind)]
+        return {name: fields_of[name] for name in names if not self._is_foreign(fields_of[name])}
+
+    def _is_foreign(self, fields: Mapping[str, Any]) -> bool:
+        """Whether a judge by words would compare an answer with texts in another language: it cannot decide then."""
+        texts = [*(context.text for context in fields.get("contexts", ())), *fields.get("references", ())]
+        is_compared = "answer" in fields and attribute_of(self.judge_, "baseline")
+        return bool(is_compared) and differ_in_language(fields["answer"], texts or [fields["question"]])
 
     def score(self, case: Query, output: RagOutput | None, judgements: Judgements) -> Scores:
         if output is None:
