@@ -7,8 +7,8 @@ I/O, and is the schema of its YAML file. It may use `Annotated[int, Field(ge=1)]
 OPTIONAL lists the attributes that a component may offer besides the methods of its protocol, each with an example. The
 program reads them by `attribute_of`, and warns of attributes with similar names.
 
-Results of components are checked (runner.config.doors): a result that breaks the protocol, and any exception but a
-RunnerError, becomes an error that names the component.
+Results of components are checked (runner.config.result_checks): a result that breaks the protocol, and any exception
+but a RunnerError, becomes an error that names the component.
 """
 
 from __future__ import annotations

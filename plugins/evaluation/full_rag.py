@@ -46,6 +46,7 @@ from runner.system.shared_record import SharedRecord
 from runner.system.stopwatch import stopwatch
 from runner.system.store import fingerprint
 from runner.text.citations import citations
+from runner.text.language import differ_in_language
 from runner.text.matching import Distinctions, find_distinctions
 from runner.text.refusals import is_refusal, mark_refusal
 from runner.words.wording import Wording
@@ -372,7 +373,14 @@ class FullRag:
             return {}
         declined = (CORRECTNESS,) if output.answer.refused else ()
         blind = () if output.retrieved.has_texts else BY_CONTEXTS
-        return {name: fields_of[name] for name in self._applicable_rubrics(case) if name not in (*declined, *blind)}
+        names = [name for name in self._applicable_rubrics(case) if name not in (*declined, *blind)]
+        return {name: fields_of[name] for name in names if not self._is_foreign(fields_of[name])}
+
+    def _is_foreign(self, fields: Mapping[str, Any]) -> bool:
+        """Whether a judge by words would compare an answer with texts in another language: it cannot decide then."""
+        texts = [*(context.text for context in fields.get("contexts", ())), *fields.get("references", ())]
+        is_compared = "answer" in fields and attribute_of(self.judge_, "baseline")
+        return bool(is_compared) and differ_in_language(fields["answer"], texts or [fields["question"]])
 
     def score(self, case: Query, output: RagOutput | None, judgements: Judgements) -> Scores:
         if output is None:
@@ -392,7 +400,7 @@ class FullRag:
         retrieval = self.retrieval.scores(case, output.retrieved, declined=output.answer.refused)
         rated, failed = score_judgements(judgements, tuple(self._judge_fields(case, output)), self.judge_.on_failure)
         if CORRECTNESS in self._applicable_rubrics(case):
-            rated = {**rated, CORRECTNESS: rated[CORRECTNESS] if output.answer.has_claims else 0.0}
+            rated = {**rated, CORRECTNESS: rated.get(CORRECTNESS) if output.answer.has_claims else 0.0}
         values = {**retrieval.values, **rated, **_against_references(case, output.answer, self._distinctions)}
         scored = {name: None if name in failed else value for name, value in values.items()}
         decision = self._decision(case, output, scored)

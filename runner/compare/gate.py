@@ -34,6 +34,7 @@ from runner.compare.verdicts import Adjusted
 from runner.errors import InputError, did_you_mean
 from runner.metrics import paired
 from runner.metrics.catalogue import built_in_catalogue
+from runner.metrics.metric import Catalogue
 from runner.metrics.paired import PairedResult
 from runner.metrics.swaps import ALPHA
 
@@ -114,7 +115,7 @@ def gate_of(
     rules = [
         (replace(rule, metric=metric), f"regression.rules.{number}")
         for number, rule in enumerate(regression.rules)
-        for metric in (main if rule.metric == MAIN else [rule.metric])
+        for metric in (main if rule.metric == MAIN else [_name_of(rule, runs)])
     ]
     n_apart = sum(rule.significant and _is_apart(rule, adjusted) for rule, _ in rules)
     given = {expense.name: expense for expense in expenses}
@@ -124,16 +125,37 @@ def gate_of(
     return Gate(_decide(results, adjusted), cases)
 
 
-def demand_known(regression: Regression, metrics: Collection[str], side: str) -> None:
-    """Raises InputError for the first rule whose metric is unknown and similar to one of a run."""
+def _name_of(rule: Rule, runs: PairedRuns) -> str:
+    """How the runs call the metric of a rule."""
+    names = [*runs.candidate.metrics, *runs.baseline.metrics]
+    return runs.catalogue.name_among(rule.metric, names) or rule.metric
+
+
+def demand_known(regression: Regression, metrics: Collection[str], side: str, catalogue: Catalogue) -> None:
+    """Refuse rules with misspelt metrics.
+
+    Args:
+        regression: the rules.
+        metrics: the names of a run.
+        side: which run has them, for the message.
+        catalogue: the metrics that the runs declare.
+
+    Raises:
+        InputError: the metric of a rule is unknown, and similar to one of the run or to a declared one.
+    """
     for number, rule in enumerate(regression.rules):
-        if rule.metric not in (MAIN, *metrics) and not is_expense(rule.metric):
-            _refuse_misspelt(rule.metric, metrics, f"regression.rules.{number}", side)
+        if rule.metric != MAIN and not is_expense(rule.metric) and catalogue.name_among(rule.metric, metrics) is None:
+            _refuse_misspelt(rule.metric, metrics, f"regression.rules.{number}", side, catalogue)
 
 
-def _refuse_misspelt(metric: str, known: Collection[str], key: str, side: str) -> None:
-    near, variant = did_you_mean(metric, known), built_in_catalogue().variant(metric)
-    if "did you mean" in near and (variant.metric is None or variant.fixed is not None):
+def _refuse_misspelt(metric: str, known: Collection[str], key: str, side: str, catalogue: Catalogue) -> None:
+    declared = Catalogue([*catalogue.metrics, *built_in_catalogue().metrics])
+    variant = declared.variant(declared.normal_name(metric))
+    if variant.metric is None:
+        near = did_you_mean(metric, [*known, *declared.spellings])
+    else:
+        near = did_you_mean(metric, known) if variant.fixed is not None else ""
+    if "did you mean" in near:
         raise InputError(f"{key}: the {side} has no metric '{metric}'{near}")
 
 
@@ -186,9 +208,9 @@ class _RuleCheck:
     def result(self, rule: Rule, key: str) -> RuleResult:
         if is_expense(rule.metric):
             return self._of_expense(rule, key)
-        baseline, candidate = self._runs.baseline.metrics, self._runs.candidate.metrics
+        baseline, candidate, catalogue = self._runs.baseline.metrics, self._runs.candidate.metrics, self._runs.catalogue
         if rule.metric not in candidate:
-            _refuse_misspelt(rule.metric, candidate, key, "candidate")
+            _refuse_misspelt(rule.metric, candidate, key, "candidate", catalogue)
             if rule.metric in baseline:
                 raise InputError(
                     f"{key}: the candidate has no metric '{rule.metric}', which the baseline has{NO_METRIC}"

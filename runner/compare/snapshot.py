@@ -144,7 +144,9 @@ def depends_on(
     depends = catalogue.variant(metric).depends
     if depends is None:
         depends = tuple(sorted(fields - TREATMENTS - set(components)))
-    return tuple(name for name in depends if name in fields)
+    found = catalogue.variant(metric).metric
+    own_code = () if found is None else (f"metric_code.{found.name}",)  # of a class outside this program
+    return tuple(dict.fromkeys(name for name in (*depends, *own_code) if name in fields))
 
 
 def content_hash(text: str) -> str:

@@ -27,6 +27,7 @@ from runner.report.blocks import (
 )
 from runner.report.document import Document
 from runner.report.metrics import rows_of
+from runner.report.stored_sections import has_sections
 from runner.report.trust import warnings
 from runner.system.folder import case_counts, identities
 from runner.words.bilingual import in_language
@@ -86,7 +87,7 @@ def notes(document: Document) -> Iterator[Note]:
         yield Note(say("note.goes_on_corrected" if is_refused else "note.goes_on"))
     for warning in warnings(document.summary, say):
         yield Note(warning, "alarm")
-    if document.offer.missing:
+    if document.offer.missing and not has_sections(document.folder.path):
         yield Note(say("note.no_sections", name=document.offer.missing))
     baselines = (document.summary.get("facts") or {}).get("baselines")
     if baselines:

@@ -11,6 +11,7 @@ from runner.compare.gate import Gate, RuleResult, _decide, demand_known, gate_of
 from runner.compare.regression import Regression, Rule
 from runner.compare.verdicts import Adjusted
 from runner.errors import InputError
+from runner.metrics.catalogue import built_in_catalogue
 from runner.metrics.metric import Catalogue, Metric
 from tests.comparison_runs import cases, paired, snapshot
 
@@ -229,13 +230,26 @@ def test_a_rule_for_main_is_one_for_each_main_metric() -> None:
     rules = Regression(rules=[rule("main", 0.0, significant=True)], must_not_break=[])
     found = gate_of(rules, runs, [], {}, main=["recall_at_k", "mrr_at_10"], allow_incomparable=False)
     assert [result.rule.metric for result in found.rules] == ["recall_at_k", "mrr_at_10"]
-    demand_known(rules, {"recall_at_k": 1}, "baseline")
+    demand_known(rules, {"recall_at_k": 1}, "baseline", built_in_catalogue())
 
 
 def test_before_a_run_starts() -> None:
     regression = Regression(rules=[rule("latency.case.p95_ms"), rule("hitrate_at_1")], must_not_break=[])
     with pytest.raises(InputError, match=r"^regression\.rules\.1: the baseline has no metric 'hitrate_at_1'; did you"):
-        demand_known(regression, {"hit_rate_at_1": 1}, "baseline")
+        demand_known(regression, {"hit_rate_at_1": 1}, "baseline", built_in_catalogue())
+    misspelt = Regression(rules=[rule("faithfulnes")], must_not_break=[])
+    with pytest.raises(InputError, match=r"no metric 'faithfulnes'; did you mean 'faithfulness'\?$"):
+        demand_known(misspelt, {"right": 1}, "baseline", built_in_catalogue())
+    by_other_names = Regression(rules=[rule("recall@5"), rule("MRR"), rule("faithfulness")], must_not_break=[])
+    demand_known(by_other_names, {"mean_faithfulness": 1}, "baseline", built_in_catalogue())
+
+
+def test_a_rule_names_a_metric_as_people_do() -> None:
+    found = gate([rule("MRR@10"), rule("recall")], run(HALF), run(HALF)).rules
+    assert [(result.rule.metric, result.status) for result in found] == [
+        ("mrr_at_10", "passed"),
+        ("recall_at_k", "passed"),
+    ]
 
 
 def test_a_metric_without_a_value_is_not_evaluated() -> None:
