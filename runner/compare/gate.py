@@ -7,11 +7,12 @@ does not test alone, is adjusted (Holm) over these rules. A rule that demands si
 underpowered where it would not have found the loss that matters in four of five tries: its margin, or that of
 `regression` if that is larger.
 
-A rule is an error where the candidate lacks its metric, or where its name is only similar to that of a metric. It is
-not evaluated where the baseline lacks the metric, where neither the metric nor the rule has a direction, or where a run
-has no value (latency of a replayed run); it is not comparable where the metric differs in meaning between the runs.
-None of these counts as passed. p of a latency is one-sided and includes the factor of runner.compare.timed, so that a
-varying load of the machine does not fire. A rule for `main` stands for one rule for each main metric of the two runs.
+A rule is an error where its name is only similar to that of a metric. It is not evaluated where a run lacks its metric,
+where neither the metric nor the rule has a direction, where a run has no value (latency of a replayed run), or where
+fewer than half of the cases of a run are decided; it is not comparable where the metric differs in meaning between the
+runs. None of these counts as passed. p of a latency is one-sided and includes the factor of runner.compare.timed, so
+that a varying load of the machine does not fire. A rule for `main` stands for one rule for each main metric of the two
+runs.
 """
 
 from __future__ import annotations
@@ -39,7 +40,6 @@ from runner.metrics.paired import PairedResult
 from runner.metrics.swaps import ALPHA
 
 Status = Literal["passed", "fired", "underpowered", "not_evaluated", "not_comparable"]
-NO_METRIC = ", so that the rule cannot be evaluated; choose rules that fit, or none: --rules none, regression=none"
 MAIN = "main"  # stands for every main metric
 ROUNDING = 1e-9  # a loss of exactly the margin does not fire
 POWER = 0.8416212335729143  # standard errors that a loss lies beyond the margin in four of five tries
@@ -209,12 +209,8 @@ class _RuleCheck:
         if is_expense(rule.metric):
             return self._of_expense(rule, key)
         baseline, candidate, catalogue = self._runs.baseline.metrics, self._runs.candidate.metrics, self._runs.catalogue
-        if rule.metric not in candidate:
+        if rule.metric not in candidate and rule.metric not in baseline:
             _refuse_misspelt(rule.metric, candidate, key, "candidate", catalogue)
-            if rule.metric in baseline:
-                raise InputError(
-                    f"{key}: the candidate has no metric '{rule.metric}', which the baseline has{NO_METRIC}"
-                )
         if rule.metric not in baseline or rule.metric not in candidate:
             return RuleResult(
                 rule, "not_evaluated", reasons=tuple(comparability.missing_reasons(self._runs, rule.metric))
@@ -228,9 +224,13 @@ class _RuleCheck:
         if any(not reason.is_note and not (reason.is_grave and self._allow) for reason in obstacles):
             return RuleResult(rule, "not_comparable", reasons=obstacles)
         chosen = self._choose(rule, obstacles)
-        difference = self._runs.differences([rule.metric], chosen)[rule.metric].numbers
+        compared = self._runs.differences([rule.metric], chosen)[rule.metric]
+        difference = compared.numbers
         if difference is None:
             return RuleResult(rule, "not_evaluated")
+        if compared.is_undecided:
+            n_undecided = max(compared.undecided_baseline, compared.undecided_candidate)
+            return RuleResult(rule, "not_evaluated", reasons=(Reason("undecided", n_cases=n_undecided),))
         numbers = (difference.baseline, difference.candidate)
         found = RuleResult(rule, "passed", difference.n, *numbers, _loss(rule, *numbers), reasons=obstacles)
         return replace(
@@ -272,7 +272,7 @@ class _RuleCheck:
 
     def _choose(self, rule: Rule, reasons: Sequence[Reason]) -> Bools:
         """The pairs of the slice, without those with changed questions or labels."""
-        pairs_mask = comparable_pairs(self._runs, reasons)
+        pairs_mask = comparable_pairs(self._runs, rule.metric, reasons)
         for dimension, value in rule.slice.items():
             masks = {(name, label): mask for name, label, mask in slices_of(self._runs)}
             pairs_mask = pairs_mask & masks.get((dimension, value), np.zeros(len(pairs_mask), dtype=bool))

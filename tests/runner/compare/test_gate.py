@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from runner.compare.comparability import Reason
 from runner.compare.expense import latencies
 from runner.compare.gate import Gate, RuleResult, _decide, demand_known, gate_of
 from runner.compare.regression import Regression, Rule
@@ -203,12 +204,12 @@ def test_a_misspelt_metric_is_an_error() -> None:
         InputError, match=r"^regression\.rules\.0: neither run has 'latency\.cace\.p95_ms'; did you mean"
     ):
         gate([rule("latency.cace.p95_ms")])
-    baseline = run(HALF)
-    candidate = snapshot(cases(IDS, {"recall_at_k": HALF}))
-    with pytest.raises(
-        InputError, match=r"so that the rule cannot be evaluated; choose rules that fit, or none: --rules none, regre"
-    ):
-        gate([rule()], baseline, candidate)
+
+
+def test_a_metric_that_the_candidate_lacks_is_not_evaluated() -> None:
+    (found,) = gate([rule()], run(HALF), snapshot(cases(IDS, {"recall_at_k": HALF}))).rules
+    assert found.status == "not_evaluated"
+    assert found.reasons == (Reason("missing", ("candidate",)),)
 
 
 def test_a_metric_that_neither_run_has_is_not_evaluated() -> None:
