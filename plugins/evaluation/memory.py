@@ -54,6 +54,7 @@ from runner.records import (
 from runner.system.shared import make_once, settings_of
 from runner.system.stopwatch import in_line, stopwatch
 from runner.system.store import fingerprint
+from runner.text.matching import Distinctions, find_distinctions
 from runner.text.refusals import mark_refusal
 
 _Unjudged = tuple[Mapping[str, float | None], Mapping[str, str], Mapping[str, float]]
@@ -157,6 +158,7 @@ class MemoryEvaluation:
         self._conversations: Mapping[str, Conversation] = {}
         self._replays: Mapping[str, Replay] = {}
         self._has_references = False
+        self._distinctions: Distinctions | None = None
 
     def preflight(self) -> list[Problem]:
         least = attribute_of(self.generator, "refuse_below")
@@ -168,6 +170,7 @@ class MemoryEvaluation:
 
     def load(self) -> CaseSet[ProbeCase]:
         data = _load_once(self.scenario)
+        self._distinctions = find_distinctions(answer for case in data.cases for answer in case.probe.answers)
         conversations, problems = data.conversations, data.problems
         self._conversations = {conversation.id: conversation for conversation in conversations}
         parts = {"judge": self.judge_, "generator": self.generator, "models": self.memory}
@@ -309,6 +312,7 @@ class MemoryEvaluation:
         if labels["memory"] == "empty":  # there is nothing that could be accurate
             grades["memory_accuracy"] = None
             failed = tuple(name for name in failed if name != "memory_accuracy")
+        failed = (*failed, right.NAME) if labels[right.LABEL] == "not_judged" else failed
         own = Scores({**values, **grades}, failed, weights, labels)
         return self.chosen_metrics.merge_scores(
             own, case, output, judgements, self.chosen_metrics.judge_fields(self._rubric_fields(case, output))
@@ -355,7 +359,7 @@ class MemoryEvaluation:
         any, else by the known answers."""
         probe, facts_given, by_reference = case.probe, values["answer_facts"], self._by_reference(case)
         if facts_given is None:
-            decision = decide_by_reference(probe.question, probe.answers, output.answer.text)
+            decision = decide_by_reference(probe.question, probe.answers, output.answer.text, self._distinctions)
         else:
             decision = Decision(facts_given == 1, "facts")
         return decide(

@@ -48,6 +48,8 @@ def _replace_surrogates(value: Any) -> Any:
 
 ROUNDING = 1e-9  # a score that is outside of its range by no more is at its end
 
+SCALES = 100  # ranges by which a score may be outside: the widest scale that judges use instead of ours is percent
+
 
 class OutsideRangeError(ValueError):
     """A score that is a number, and outside of its range: it may have been meant on another scale."""
@@ -68,7 +70,7 @@ def score_in(low: float, high: float, value: Any, place: str, clamped: dict[str,
 
     Raises:
         OutsideRangeError: it is outside, and there is no `clamped`.
-        ValueError: it is no finite number.
+        ValueError: it is no finite number, or so far outside that it is on no scale.
     """
     score = number_of(value)
     if score is None:
@@ -76,6 +78,8 @@ def score_in(low: float, high: float, value: Any, place: str, clamped: dict[str,
     if isinstance(score, float) and not math.isfinite(score):
         raise ValueError(f"{place}: expected a finite number, got {value}")
     if not low - ROUNDING <= score <= high + ROUNDING:
+        if not low - SCALES * (high - low) <= score <= high + SCALES * (high - low):
+            raise ValueError(f"{place}: expected a number from {low:g} to {high:g}, got {_short_repr(value)}")
         if clamped is None:
             raise OutsideRangeError(f"{place}: expected a number from {low:g} to {high:g}, got {_short_repr(value)}")
         clamped[place] = float(score)

@@ -1,36 +1,20 @@
-"""Exact match and token F1 of an answer against the known answers of a question; the best known answer counts. Whether
-one of them occurs in the answer is for runner.text.matching to say.
+"""Exact match and token F1 of an answer against the references of a question, and whether it contains one of them; the
+best reference counts. Whether a reference occurs in the answer is for runner.text.matching to say.
 
-The formulas are those of SQuAD (Rajpurkar et al., 2016) and KorQuAD 1.0 (Lim et al., 2019); both ignore
-case, punctuation and space, SQuAD also a, an and the. What `normalise_answer` and the comparisons do exactly,
-and where that differs:
-
-- Unicode NFKC and case folding: １９８９ = 1989, ㎏ = kg. Citation marks such as [2] are dropped: they are
-  not part of the answer.
-- Punctuation and symbols between two letters are deleted (U.S. = US), as SQuAD does; elsewhere they are
-  spaces. Numbers keep what changes their value: a decimal point and a minus sign stay (2.5 is not 25, -5
-  is not 5, .5 = 0.5), a thousands comma goes (1,000 = 1000), and other marks between digits separate
-  (1939-1945 is two numbers). Both official scripts delete all of these.
-- An article goes only where another word follows, so that the answers A, Vitamin A and The The remain.
-- Text of which nothing would be left (++) stays as it is, so that it equals only itself.
-- Tokens are words, except that each Hangul syllable, Chinese character or kana is a token of its own
-  (the mixed segmentation of CMRC 2018, Cui et al., 2019). KorQuAD compares all single characters; here
-  a number or a Latin word is compared whole, so 1989 and 1998 have nothing in common.
-- Spaces beside Hangul do not count (아랍 에미리트 = 아랍에미리트), and for exact match a Korean answer may
-  carry one particle or copula more than the known answer (임수경입니다 = 임수경) where the sounds agree.
+The formulas are those of SQuAD (Rajpurkar et al., 2016) and KorQuAD 1.0 (Lim et al., 2019), on the normal form of
+runner.text.normal_form. Spaces beside Hangul do not count (아랍 에미리트 = 아랍에미리트), and for exact match a Korean
+answer may carry one particle or copula more than the reference (임수경입니다 = 임수경) where the sounds agree.
 """
 
 from __future__ import annotations
 
-import re
-import unicodedata
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 from runner.metrics.metric import Grades, Metric
-from runner.text.citations import without_citations
-from runner.text.matching import gives
+from runner.text.matching import Distinctions, gives, says_another
+from runner.text.normal_form import normalise, tokens
 from runner.text.patterns import compile_late
 
 NO_GRADE = {
@@ -83,12 +67,7 @@ METRICS = (
 
 KEPT = 4096  # answers, for the metrics that look at one, and for further runs of a sweep
 _CJK = r"\u1100-\u11ff\u3040-\u30ff\u3130-\u318f\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff"
-_MARKS = compile_late(r"(?:[^\w\s]|_)+")
-_THOUSANDS = compile_late(r"(?<=\d),(?=\d{3}(?!\d))")
-_ARTICLE = compile_late(rf"\b(?:a|an|the)\s+(?=[^\W{_CJK}])")
 _SPACE_BY_CJK = compile_late(rf"(?<=[{_CJK}])\s+|\s+(?=[{_CJK}])")
-_TOKEN = compile_late(rf"[{_CJK}]|[^\s{_CJK}]+")
-_ONLY_CJK = compile_late(rf"[{_CJK}]")
 
 # What may follow a Korean noun: after a final consonant, after a vowel, after either.
 _AFTER_CONSONANT = frozenset(["은", "이", "을", "과", "으로", "이에요", "이라고", "이며", "이고"])
@@ -98,20 +77,21 @@ _AFTER_ANY = frozenset(
 )
 
 
-def exact_match(answer: str, known_answers: Sequence[str]) -> float | None:
+def exact_match(answer: str, known_answers: Sequence[str], distinctions: Distinctions | None = None) -> float | None:
     """Args:
         answer: of the system.
         known_answers: right ones.
+        distinctions: of all references of the data set; None: nothing is known of others.
 
     Returns:
         1.0 when the normalised answer is one of the known ones, else 0.0; None when no answer is known.
     """
-    return _exact_match(answer, tuple(known_answers))
+    return _exact_match(answer, tuple(known_answers), distinctions)
 
 
 @lru_cache(maxsize=KEPT)
-def _exact_match(answer: str, known: tuple[str, ...]) -> float | None:
-    return _best(lambda one: float(_is_same_answer(answer, one)), known)
+def _exact_match(answer: str, known: tuple[str, ...], distinctions: Distinctions | None) -> float | None:
+    return _best(lambda one: float(_is_same_answer(answer, one) and not says_another(answer, one, distinctions)), known)
 
 
 def token_f1(answer: str, references: Sequence[str]) -> float | None:
@@ -132,21 +112,24 @@ def _token_f1(answer: str, known: tuple[str, ...]) -> float | None:
     return _best(lambda one: _f1(tokens(answer), tokens(one)), known)
 
 
-def contains_answer(answer: str, known_answers: Sequence[str]) -> float | None:
+def contains_answer(
+    answer: str, known_answers: Sequence[str], distinctions: Distinctions | None = None
+) -> float | None:
     """Args:
         answer: of the system.
         known_answers: right ones.
+        distinctions: of all references of the data set; None: nothing is known of others.
 
     Returns:
         1.0 when the answer gives one of the known ones in any form in which it may be written, and does not say that
         this is not it (runner.text.matching), else 0.0; None when no answer is known.
     """
-    return _contains_answer(answer, tuple(known_answers)) if known_answers else None
+    return _contains_answer(answer, tuple(known_answers), distinctions) if known_answers else None
 
 
 @lru_cache(maxsize=KEPT)
-def _contains_answer(answer: str, known: tuple[str, ...]) -> float:
-    return float(gives(without_citations(answer), known))
+def _contains_answer(answer: str, known: tuple[str, ...], distinctions: Distinctions | None) -> float:
+    return float(gives(answer, known, distinctions))
 
 
 def answer_matches(answer: str, known_answers: Sequence[str]) -> bool | None:
@@ -160,41 +143,8 @@ def answer_matches(answer: str, known_answers: Sequence[str]) -> bool | None:
     return bool(contains_answer(answer, known_answers) or exact_match(answer, known_answers)) if known_answers else None
 
 
-@lru_cache(maxsize=KEPT)
-def normalise_answer(text: str) -> str:
-    """The form in which answers are compared: words and numbers, one space between them."""
-    plain = _nfkc(_nfkc(without_citations(text)).casefold())
-    words = _ARTICLE.sub("", " ".join(_nfkc(_MARKS.sub(_mark, _THOUSANDS.sub("", plain))).split()))
-    return words or " ".join(plain.split())
-
-
-def tokens(text: str) -> list[str]:
-    """Words of the normalised text; Hangul syllables, Chinese characters and kana one by one."""
-    return _TOKEN.findall(normalise_answer(text))
-
-
-def _nfkc(text: str) -> str:
-    return unicodedata.normalize("NFKC", text)
-
-
-def _mark(match: re.Match[str]) -> str:
-    """The replacement of a run of characters that are neither letters, digits nor space."""
-    run, text = match[0], match.string
-    before = text[match.start() - 1 : match.start()]
-    after = text[match.end() : match.end() + 1]
-    accents = "".join(char for char in run if unicodedata.category(char).startswith("M"))
-    if accents:
-        return accents
-    if run == "." and after.isdigit() and not before.isalpha():
-        return "." if before.isdigit() else " 0."
-    if run[-1] in "-−" and after.isdigit() and not before.isalnum():
-        return " -"
-    between = before.isalnum() and after.isalnum() and not _ONLY_CJK.search(before + after)
-    return "" if between and not (before.isdigit() and after.isdigit()) else " "
-
-
 def _is_same_answer(answer: str, known: str) -> bool:
-    ours, theirs = (_SPACE_BY_CJK.sub("", normalise_answer(text)) for text in (answer, known))
+    ours, theirs = (_SPACE_BY_CJK.sub("", normalise(text)) for text in (answer, known))
     return ours == theirs or (ours.startswith(theirs) and _is_ending(ours[len(theirs) :], theirs[-1:]))
 
 

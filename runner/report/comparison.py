@@ -38,6 +38,7 @@ from runner.report.comparison_words import (
     chance,
     changes,
     cluster_lines,
+    decision_lines,
     differs,
     expense_name,
     gate_lines,
@@ -159,7 +160,7 @@ def _notes(record: Record, say: Wording) -> Iterator[Note]:
     verdict = record["verdict"]
     yield Note(say.name("verdict", verdict).capitalize() + ".", "strong", verdict=verdict)
     yield Note(headline(record, say))
-    yield from (Note(line) for line in changes(record, say))
+    yield from (Note(line) for line in (*decision_lines(record, say), *changes(record, say)))
     yield from (Note(line) for line in gate_lines(record, say))
     yield from (Note(line, "strong") for line in last_lines(record, say))
 
@@ -196,7 +197,7 @@ def _in_short(record: Record, say: Wording) -> Iterator[Block]:
         *(Note(line, "alarm") for line in warnings(record, say)),
         *([table(entries, record, say)] if entries else []),
         Note(headline(record, say)),
-        *(Note(line) for line in changes(record, say)),
+        *(Note(line) for line in (*decision_lines(record, say), *changes(record, say))),
         *(Note(line, "quiet") for line in cluster_lines(record, say)),
         *(Note(line, fired) for line in gate_lines(record, say)),
         *_flips_in_short(record, say),

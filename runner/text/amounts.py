@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 
 from runner.text.endings import follows_count
@@ -35,6 +35,21 @@ class Amount:
     number: float = 0.0
     is_large: bool = False
 
+    @property
+    def family(self) -> Kind:
+        """The kind that it can be converted to: miles are metres."""
+        return _FAMILIES.get(self.kind, (self.kind, 1.0))[0]
+
+    @property
+    def in_family(self) -> float:
+        """Its value as one of its family."""
+        return self.values[0] * _FAMILIES.get(self.kind, (self.kind, 1.0))[1]
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether its unit is one of a system of units, or a currency: no counter, date or time of day."""
+        return self.kind not in (DATE, CLOCK, BARE, "date.year", "date.decade", "ordinal") and self.kind not in _COUNTED
+
     def is_same(self, other: Amount) -> bool:
         """Whether `other`, an amount of a text, has the same value. A counter or a currency may be missing on either
         side, a bare number matches the number of any unit, and a year that one of two dates lacks is taken from the
@@ -48,6 +63,8 @@ class Amount:
             return any(math.isclose(one, two, rel_tol=1e-9) for one in self.values for two in other.values)
         if {self.kind, other.kind} == {"pound", "lb"}:
             return self.values == other.values
+        if self.family == other.family:
+            return math.isclose(self.in_family, other.in_family, rel_tol=CONVERTED)
         if "kilo" in (self.kind, other.kind) and not _KILO.isdisjoint((self.kind, other.kind)):
             return math.isclose(self.values[0], other.values[0], rel_tol=1e-9)
         if self.kind == "date.year" and other.kind == DATE:
@@ -60,6 +77,12 @@ class Amount:
             return self.kind in _COUNTED or (self.kind in _MONEY and (self.is_large or self.number >= 1000))
         return False
 
+
+CONVERTED = 0.005  # the most by which a value that was converted between systems of units differs
+_FAMILIES = {
+    "mile": ("metre", 1609.344), "foot": ("metre", 0.3048), "inch": ("metre", 0.0254), "lb": ("gram", 453.592),
+    "ounce": ("gram", 28.3495), "pyeong": ("m2", 3.30579), "mph": ("km/h", 1.609344),
+}  # fmt: skip
 
 # What UNITS has as one kind or not at all: kind, factor, names. Counters are kinds of their own: 3명 is no 3개.
 _MORE = """
@@ -113,10 +136,21 @@ degree 1.0 degrees
 km/h 1.0 km/h, kph, km per hour, kilometers per hour
 mph 1.0 mph, miles per hour
 metre 0.001 millimeters
-m2 1.0 제곱미터, ㎡, m²
+m2 1.0 제곱미터, ㎡, m², m2
 second 604800.0 주일간
 age 1.0 y/o, yo, years old, year old, year-old
 euro 1.0 유로
+gram 0.001 milligrams, milligram, ㎎
+gram 1e-6 micrograms, microgram, mcg, µg
+gram 1e6 톤, t, tonne, tonnes, ton, tons
+amp-hour 1.0 ah
+amp-hour 0.001 mah
+cup 1.0 cup, cups, 컵
+tablespoon 1.0 큰술, 테이블스푼, 숟갈, tbsp, tablespoon, tablespoons
+teaspoon 1.0 작은술, 티스푼, tsp, teaspoon, teaspoons
+calorie 1.0 kcal, 칼로리, 킬로칼로리, calories
+celsius 1.0 °c, degrees c
+mmhg 1.0 mmhg
 """
 _COUNTED = frozenset(
     [
@@ -167,6 +201,7 @@ _LARGE_SCALES = {"만": 10**4, "억": 10**8, "조": 10**12}
 _NATIVE_TENS = {**KOREAN_TENS, "여든": 80, "아흔": 90}
 _NATIVE_ONES = {**KOREAN_ONES, "석": 3, "서": 3, "넉": 4, "너": 4}
 _HALVES = {"반": 0.5, "and a half": 0.5, "½": 0.5}
+_FRACTIONS = {"¼": 0.25, "½": 0.5, "¾": 0.75, "⅓": 1 / 3, "⅔": 2 / 3}
 _WORDS = {**NUMBER_WORDS, "dozen": 12, "a dozen": 12}
 
 
@@ -197,8 +232,19 @@ _MONTH = (
 _ENGLISH_SMALL = _any(NUMBER_WORDS)
 _ENGLISH = (
     rf"(?:a (?:hundred|thousand|million|billion|dozen|couple)|half a dozen|(?:{_ENGLISH_SMALL}))"
-    rf"(?:[\s-](?:and )?(?:{_ENGLISH_SMALL}|hundred|thousand|million|billion|trillion|dozen)\b)*|dozen"
+    rf"(?:[\s-](?:and )?(?:{_ENGLISH_SMALL}|hundred|thousand|million|billion|trillion|dozen)(?![a-z\d]))*|dozen"
 )
+_ORDINALS = [
+    *("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth", "eleventh"),
+    *("twelfth", "thirteenth", "fourteenth", "fifteenth", "sixteenth", "seventeenth", "eighteenth", "nineteenth"),
+]
+_DAYS_OF_MONTH = {
+    **{word: number for number, word in enumerate(_ORDINALS, start=1)},
+    **{f"twenty-{word}": 20 + number for number, word in enumerate(_ORDINALS[:9], start=1)},
+    "twentieth": 20,
+    "thirtieth": 30,
+    "thirty-first": 31,
+}
 _IN_DAY = r"(?P<part>[ap]\.?\s?m(?![a-z0-9])\.?|(?:in the |at )(?:morning|afternoon|evening|night))"
 _PATTERNS: tuple[tuple[str, str], ...] = (
     (
@@ -207,6 +253,10 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
         r"3[01])\.?(?![\d])",
     ),
     ("date", r"(?<!\d)(?:(?P<y>\d{4}|\d{2})년\s?)(?P<m>\d{1,2})월\s?(?P<d>\d{1,2})일"),
+    (
+        "date",
+        r"(?<![\w./\-])(?P<y>\d{2})\.(?P<m>0?[1-9]|1[0-2])\.(?P<d>0?[1-9]|[12]\d|3[01])\.?(?=\s?\([월화수목금토일]\))",
+    ),
     ("date", r"(?<![\w./\-])(?P<m>0?[1-9]|1[0-2])\.\s?(?P<d>0?[1-9]|[12]\d|3[01])\.?\s?(?=\([월화수목금토일]\))"),
     ("sino_date", r"(?<!\d)(?P<m>\d{1,2})월\s?(?P<d>(?:[이삼]?십[일이삼사오육칠팔구]?|[일이삼사오육칠팔구]))일"),
     ("born", r"(?<!\d)(?P<y>\d{4}|\d{2})년생"),
@@ -221,6 +271,8 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
         rf"(?<![\w.,])(?P<d>\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?{_MONTH}(?![a-z])(?:\s?,?\s?(?P<y>\d{{4}})\b)?",
     ),
     ("date", r"(?<![a-z\d_./\-])(?P<m>0?[1-9]|1[0-2])/(?P<d>0?[1-9]|[12]\d|3[01])(?:/(?P<y>\d{4}))?(?![a-z\d_/]|\.\d)"),
+    ("worded_date", rf"\b(?P<nth>{_any(_DAYS_OF_MONTH)}) (?:of )?{_MONTH}(?![a-z])(?:\s?,?\s?(?P<y>\d{{4}})\b)?"),
+    ("worded_date", rf"\b{_MONTH} (?:the )?(?P<nth>{_any(_DAYS_OF_MONTH)})\b(?:\s?,?\s?(?P<y>\d{{4}})\b)?"),
     (
         "ordinal",
         r"\b(?:(?P<d>\d+)(?:st|nd|rd|th)|(?P<word>first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|"
@@ -254,12 +306,12 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
     (
         "half",
         r"(?<![가-힣])(?P<what>반년|반나절|반\s?시간)|\b(?:(?:a )?(?P<of3>fortnight)|half (?:a|an) "
-        r"(?P<of>year|hour|day|lit(?:er|re)|mile|kilo|dozen)|(?P<of2>year|hour) and a half)\b",
+        r"(?P<of>year|hour|day|lit(?:er|re)|mile|kilo|dozen|cup|teaspoon|tablespoon)|(?P<of2>year|hour) and a half)\b",
     ),
     (
         "number",
-        rf"(?P<sign>[$€£¥₩]|\b(?:usd|krw|eur|gbp|jpy)\s?)?{_BEFORE}(?P<neg>(?<![\w])[-−])?(?P<num>{_KOREAN}|{_NUM}|"
-        rf"(?<!\d)\.\d+)"
+        rf"(?P<sign>[$€£¥₩]|\b(?:usd|krw|eur|gbp|jpy)\s?)?{_BEFORE}"
+        rf"(?P<neg>(?<![\w])[-−]|영하\s?|마이너스\s?|\bminus )?(?P<num>{_KOREAN}|{_NUM}|(?<!\d)\.\d+|[¼½¾⅓⅔](?!\d))"
         r"(?:[\s-]?(?P<scale>hundred|thousand|million|billion|trillion|bn|mil|[kmb](?![a-z0-9]))(?![a-z])|)"
         rf"(?P<andhalf> and a half|½)?(?:\s?-?(?P<latin>{_LATIN_UNIT})(?![a-z0-9/])|\s?(?P<hangul>{_HANGUL_UNIT})|"
         rf"\s?(?P<mark>{_SIGN_UNIT}))?(?P<halfunit>\s?반(?=짜리|정도|쯤|이|을|간|동안|[^가-힣]|$))?",
@@ -267,8 +319,8 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
     (
         "english",
         rf"(?<![\w-])(?P<words>{_ENGLISH})(?P<andhalf> and a "
-        rf"half)?\b(?!-[a-z])(?:[\s-](?P<latin>{_LATIN_UNIT})\b)?|"
-        rf"(?<![\w-])(?P<words2>{_ENGLISH})-(?P<latin2>{_LATIN_UNIT})\b",
+        rf"half)?(?![a-z\d]|-[a-z])(?:[\s-](?P<latin>{_LATIN_UNIT})(?![a-z\d]))?|"
+        rf"(?<![\w-])(?P<words2>{_ENGLISH})-(?P<latin2>{_LATIN_UNIT})(?![a-z\d])",
     ),
     (
         "sino",
@@ -285,17 +337,18 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
 )
 # What a text must hold for a pattern to be worth trying.
 _DIGIT, _KOREAN_NUMERAL, _ENGLISH_NUMERAL = (
-    re.compile(r"\d"),
+    re.compile(r"[\d¼½¾⅓⅔]"),
     re.compile("[조억만천백십일이삼사오육칠팔구유시반정자열한두세석서네넉너하둘셋넷다여아스마쉰예루틀흘새레름]"),
     re.compile(
-        rf"\b(?:{_ENGLISH_SMALL}|dozen|hundred|thousand|million|first|second|third|fourth|fifth|sixth|seventh|"
-        rf"eighth|ninth|tenth|noon|midday|midnight|half|fortnight|past|to|couple|hour|year)\b"
+        rf"\b(?:{_ENGLISH_SMALL}|dozen|hundred|thousand|million|{_any(_DAYS_OF_MONTH)}|"
+        rf"noon|midday|midnight|half|fortnight|past|to|couple|hour|year)(?![a-z])"
     ),
 )
 _ONLY_KOREAN = dict.fromkeys(("sino_date", "hour", "sino", "native", "alone", "days"), (_KOREAN_NUMERAL,))
 _NEEDS: dict[str, tuple[re.Pattern[str], ...]] = {
     **_ONLY_KOREAN,
     "spoken": (_ENGLISH_NUMERAL,),
+    "worded_date": (_ENGLISH_NUMERAL,),
     "english": (_ENGLISH_NUMERAL,),
     "half": (_KOREAN_NUMERAL, _ENGLISH_NUMERAL),
     "noon": (_KOREAN_NUMERAL, _ENGLISH_NUMERAL),
@@ -303,8 +356,8 @@ _NEEDS: dict[str, tuple[re.Pattern[str], ...]] = {
     "number": (_DIGIT, _KOREAN_NUMERAL),
 }
 _HINT = compile_late(
-    rf"[\d½]|\b(?:{_ENGLISH_SMALL}|hundred|thousand|million|billion|dozen|noon|midday|midnight|half|quarter|"
-    rf"fortnight|first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth)\b"
+    rf"[\d¼½¾⅓⅔]|\b(?:{_ENGLISH_SMALL}|hundred|thousand|million|billion|dozen|noon|midday|midnight|half|quarter|"
+    rf"fortnight|{_any(_DAYS_OF_MONTH)})(?![a-z])"
     rf"|[조억만천백십일이삼사오육칠팔구반정자열한두세네석넉하둘셋넷다여아스서마쉰예루틀흘새레름]"
 )
 _REST = compile_late("[가-힣]*")
@@ -374,7 +427,7 @@ def _ends(plain: str, amount: Amount, name: str) -> bool:
 def _date(match: re.Match[str]) -> Amount | None:
     parts = match.groupdict()
     month = MONTHS[parts["name"][:3]] if parts.get("name") else int(parts["m"])
-    year, day = int(parts.get("y") or 0), int(parts["d"])
+    year, day = int(parts.get("y") or 0), _DAYS_OF_MONTH[parts["nth"]] if "nth" in parts else int(parts["d"])
     if not (1 <= month <= 12 and 1 <= day <= 31):
         return None
     year = year + 2000 if 0 < year < 100 else year
@@ -390,22 +443,6 @@ def _birth_year(match: re.Match[str]) -> Amount:
     year = int(match["y"])
     year += 0 if year > 100 else 1900 if year > 25 else 2000
     return Amount(match.start(), match.end() - 1, "date.year", (float(year),), float(year))
-
-
-_ORDINALS = [
-    "first",
-    "second",
-    "third",
-    "fourth",
-    "fifth",
-    "sixth",
-    "seventh",
-    "eighth",
-    "ninth",
-    "tenth",
-    "eleventh",
-    "twelfth",
-]
 
 
 def _ordinal(match: re.Match[str]) -> Amount:
@@ -482,13 +519,16 @@ def _half(match: re.Match[str]) -> Amount:
         "mile": ("mile", 0.5),
         "kilo": ("gram", 500.0),
         "dozen": ("", 6.0),
+        "cup": ("cup", 0.5),
+        "teaspoon": ("teaspoon", 0.5),
+        "tablespoon": ("tablespoon", 0.5),
     }[unit]
     return Amount(match.start(), match.end(), kind, (value * (3 if match["of2"] else 1),), value)
 
 
 def _number(match: re.Match[str]) -> Amount | None:
     parts = match.groupdict()
-    number = _korean_value(match["num"])
+    number = _FRACTIONS.get(match["num"]) or _korean_value(match["num"])
     if parts["andhalf"]:
         number += 0.5
     scale = parts["scale"]
@@ -497,6 +537,9 @@ def _number(match: re.Match[str]) -> Amount | None:
     if parts["neg"]:
         number = -number
     unit = parts["latin"] or parts["hangul"] or parts["mark"] or (parts["sign"] or "").strip()
+    if unit == '"' and match.string.count('"', 0, match.start()) % 2:  # a quote ends
+        bare = _amount_of(match, number, (parts["sign"] or "").strip(), is_large=is_large)
+        return replace(bare, end=match.end("mark") - 1)
     if scale == "m" and not (parts["sign"] or unit):  # metres
         number, unit = number / 1e6, "m"
     return _amount_of(match, number, unit, is_large=is_large)
@@ -563,6 +606,7 @@ def _days(match: re.Match[str]) -> Amount | None:
 
 _READERS = {
     "date": _date,
+    "worded_date": _date,
     "sino_date": _sino_date,
     "born": _birth_year,
     "ordinal": _ordinal,

@@ -79,7 +79,7 @@ def test_counts_of_tokens_that_cannot_be_are_estimated(
     assert read("o/summary.json")["timing"]["usage_total"]["live"]["output_tokens"] < 10_000
 
 
-@pytest.mark.parametrize("score", ["1.04", "1"])
+@pytest.mark.parametrize("score", ["1.0", "1"])
 def test_scores_with_half_characters_are_read(score: str, words: list[str], server: ModelsServer) -> None:
     planned = plan_cells(compose_cells(words)[1]).total.live
     server.respond = edited(scoring(score), judgements=True)

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from runner.domains.memory.context import BuiltContext
+from runner.domains.memory.owners import without_others
+from runner.domains.memory.recall import as_statements
 from runner.domains.memory.records import ChatTurn, Conversation, Fact, MemoryContent, Probe, session_of
 from runner.domains.memory.replay import Moment
 from runner.errors import EvaluationError
@@ -205,12 +207,20 @@ def guard(case: ProbeCase, moment: Moment, view: ProbedMemory) -> None:
 
 
 def _which_show(text: str, facts: Iterable[Fact], besides: Iterable[Fact] = ()) -> list[bool]:
-    return find_facts(text, [fact.forms for fact in facts], [fact.forms for fact in besides])
+    told = as_statements(text) if "?" in text or "？" in text else text
+    return find_facts(told, [fact.forms for fact in facts], [fact.forms for fact in besides])
 
 
 def _which_remembered(text: str, facts: Iterable[Fact], besides: Sequence[Fact] = ()) -> list[bool]:
     """Whether each fact shows in a memory, where that speaks of what the fact is about."""
-    return [flag for fact in facts for flag in _which_show(_sentences_about(text, fact.about), [fact], besides)]
+    return [flag for fact in facts for flag in _which_show(_text_about(text, fact), [fact], besides)]
+
+
+def _text_about(text: str, fact: Fact) -> str:
+    """What a memory says of the subject of a fact: of what its words name, else of the user."""
+    if fact.about:
+        return _sentences_about(text, fact.about)
+    return without_others(text, " ".join((fact.key, *fact.forms)))
 
 
 def _sentences_about(text: str, about: Sequence[Sequence[str]]) -> str:

@@ -232,6 +232,19 @@ def as_told(text: str) -> str:
     return cue_pattern("told", *CUES).sub(lambda match: f"{match[0].rstrip(' ?？')}.", text)
 
 
+def as_statements(text: str) -> str:
+    """The text as what it takes for granted: a question that tells something of who asks is read as a statement (the
+    name in "How do I tell my therapist, Dr. Amari, that I am late?"), and so is what is told with a question mark."""
+    return "\n".join(" ".join(map(_as_statement, split_sentences(line))) for line in text.splitlines())
+
+
+def _as_statement(sentence: str) -> str:
+    told = as_told(sentence)
+    plain = without_speaker(told)
+    opening = cue_pattern("presupposes", *CUES).search(plain) if plain.rstrip().endswith(("?", "？")) else None
+    return told if opening is None else f"{plain[opening.end() :].strip().rstrip(' ?？')}."
+
+
 def tells_something(text: str) -> bool:
     """Whether the line states something, greets, thanks, agrees or makes small talk, and asks for nothing."""
     if courtesy(text) is not None:

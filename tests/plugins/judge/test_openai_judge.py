@@ -98,7 +98,7 @@ async def test_what_is_taken_for_a_score(server, models, judge, said, score):
     assert server.count == 1
 
 
-@pytest.mark.parametrize("said", [1.04, -0.06, 8, "7", 100, 10**400])
+@pytest.mark.parametrize("said", [1.04, -0.06, 8, "7", 100])
 async def test_a_score_of_another_scale_is_asked_for_once_more_with_what_is_wrong(server, models, judge, said):
     says(server, {"score": said}, {"reasoning": "so", "score": 0.7})
     assert await judged(models, judge()) == Judgement(0.7, "so")
@@ -132,6 +132,7 @@ async def test_out_of_range_may_be_a_failure(server, models, judge):
     [
         ('{"reasoning": "x", "score": NaN}', "score: expected a finite number, got nan"),
         ('{"reasoning": "x", "score": 1e999}', "score: expected a finite number, got inf"),
+        ('{"reasoning": "x", "score": 1e9}', "score: expected a number from 0 to 1, got 1000000000.0"),
         ('{"reasoning": "x", "score": true}', "score: expected a number, got True"),
         ('{"reasoning": "x", "score": "8/10"}', "score: expected a number, got '8/10'"),
         ('{"reasoning": "x", "score": "nan"}', "score: expected a finite number, got nan"),

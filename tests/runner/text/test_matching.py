@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.text.matching import gives, mentions, shows, shows_inside
+from runner.text.matching import find_distinctions, gives, is_written, mentions, shows, shows_inside
 
 SHOWN = [
     ("예산은 1.5억으로 늘었다", "1.5억"),
@@ -101,7 +101,6 @@ NOT_SHOWN = [
     ("5cat", "cat"),
     ("", "10"),
     ("10", ""),
-    ("... 10", "..."),
 ]
 
 
@@ -171,3 +170,97 @@ def test_an_answer_does_not_give_what_it_refutes(text: str, form: str) -> None:
 def test_a_number_shows_where_it_is_the_same(one: int, other: int) -> None:
     assert shows(f"금액은 {one:,}원이다", [str(other)]) == (one == other)
     assert shows(f"It is {one}.", [f"{other:,}"]) == (one == other)
+
+
+GIVEN = [
+    ("She got an A.", "A"),
+    ("A is her grade", "A"),
+    ("It is in the U.S.", "US"),
+    ("it's the nba", "NBA"),
+    ("i take vitamin a", "Vitamin A"),
+    ("PARIS!", "Paris"),
+    ("The cafe", "Café"),
+    ("It is written in C++.", "C++"),
+    ("Use .NET or C#", ".NET"),
+    ("`--force`(-f)를 붙이면", "--force"),
+    ("React with the check mark (✅).", "✅"),
+    ("It is ½.", "½"),
+    ("half a cup", "½ cup"),
+    ("영하 18도로 맞추세요", "-18도"),
+    ("minus 5", "-5"),
+    ("退款需要14天。", "14天"),
+    ("首都は東京です。", "東京"),
+    ("เมืองหลวงคือกรุงเทพครับ", "กรุงเทพ"),
+    ("환불은14일걸립니다.", "14일"),
+    ("**14** days", "14 days"),
+    ("14&nbsp;days", "14 days"),
+    ("１４ days", "14 days"),
+    ("1990–1995", "1990-1995"),
+    ("mostly nitrogen12, with", "nitrogen"),
+    ("the third of November, 2026", "3 November 2026"),
+    ("24.11.03(일)까지", "2024년 11월 3일"),
+    ("0.5 g per tablet", "500 milligrams"),
+    ("26.2 miles", "42.195 km"),
+    ("약 25.4평", "84㎡"),
+    ("twelve hundred dollars", "$1,200"),
+    ("a fine of €1,500", "EUR 1.500,00"),
+    ("~~14~~ 20 days", "20 days"),
+    ("the CFO", "CFO"),
+]
+NOT_GIVEN = [
+    ("She got a B.", "A"),
+    ("A person got it", "A"),
+    ("Vitamin B helps.", "Vitamin A"),
+    ("They plan a party for Bo", "Plan A"),
+    ("Please tell us more", "US"),
+    ("It is the sales department.", "IT"),
+    ("there is no fee in Oslo", "NO"),
+    ("It is written in C.", "C++"),
+    ("It is written in C++.", "C"),
+    ("It is written in C++.", "C#"),
+    ("1+ 등급", "1++"),
+    ("1++ 등급", "1+"),
+    ("the net is down", ".NET"),
+    ("by force", "--force"),
+    ("The exponent is 5.", "-5"),
+    ("He sent 👎.", "👍"),
+    ("退款需要14天。", "4天"),
+    ("환불은14일걸립니다.", "4일"),
+    ("~~14 days~~ 20 days", "14 days"),
+    ("Cabin bags up to 10 lb", "10 kg"),
+    ("as shown in Table 12", "12"),
+    ("about 10² of them", "102"),
+    ("application.log", "app.log"),
+]
+
+
+def test_an_answer_gives_a_reference_in_another_form_but_keeps_what_distinguishes_it() -> None:
+    assert [each for each in GIVEN if not gives(each[0], [each[1]])] == []
+    assert [each for each in NOT_GIVEN if gives(each[0], [each[1]])] == []
+
+
+def test_a_reference_is_not_given_by_another_one_of_the_data_set() -> None:
+    distinctions = find_distinctions(["The Who", "Who", "1억", "Straße", "strasse", "  "])
+    assert gives("The Who", ["The Who"], distinctions) and gives("It is Who.", ["Who"], distinctions)
+    assert gives("It is Who.", ["The Who"]) and not gives("It is Who.", ["The Who"], distinctions)
+    assert not gives("strasse", ["Straße"], distinctions)
+    assert gives("100,000,000", ["1억"], distinctions)  # no reference is written so
+
+
+LETTERS = st.text(
+    st.sampled_from("abcXYZ 019.,-+#½👍가나다라 은는東京のไทยहिंд ёА١٢éü'()&/:%$€*_`<>|~"), min_size=1, max_size=10
+)
+REFERENCE = (st.text(min_size=1, max_size=12) | LETTERS).filter(lambda text: text.strip() != "")
+WRAPPED = ("{}", "**{}**", "“{}”", "({})", "{}.", "`{}`", "*{}*", "The answer is {}.", "답은 {}입니다.")
+
+
+@given(REFERENCE, st.sampled_from(WRAPPED))
+def test_a_reference_is_given_by_itself_whatever_stands_around_it(reference: str, wrapped: str) -> None:
+    assert gives(wrapped.format(reference), [reference])
+
+
+@given(st.lists(REFERENCE, min_size=2, max_size=3, unique=True))
+def test_a_reference_is_found_in_another_one_only_as_it_is_written(references: list[str]) -> None:
+    distinctions = find_distinctions(references)
+    for one in references:
+        assert all(is_written(other, one) for other in references if other != one and gives(other, [one], distinctions))
