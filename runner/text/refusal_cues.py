@@ -71,6 +71,11 @@ def cues(language: Language) -> Cues:
         "soft": compile_late("|".join(listed[name] for name in _SOFT)),
         "any": compile_late("|".join(listed[name] for name in (*_SOFT, *_WEAK))),
         "meta": compile_late("|".join(listed[name] for name in _META)),
+        "only": compile_late(listed["only"]),
+        "limits": compile_late("|".join((listed["only"], listed["lost"]))),
+        "speaks": compile_late(listed["speaks"]),
+        "tells": compile_late(listed["tells"]),
+        "source": compile_late(listed["source"]),
     }
     before = {name: compile_late(_fill_classes(each, classes)) for name, each in data.get("before", {}).items()}
     return Cues(groups, **front, questions=questions, evidence=evidence, before=before)
