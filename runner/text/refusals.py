@@ -64,7 +64,8 @@ _CONTRAST = compile_late(
     r"|, (?=(?:best|better|please|just|try)\b)"
     r"|(?<=지만),? |(?<=으나),? |(?<=니다만),? |(?<=[가-힣]며),? |(?<=[이하되았었했있없]고),? (?!있|싶|않)"
     r"|(?<=[아어여해와려져돼라혀])(?<![의논인락대관통위]해)(?<!따라)서,? "
-    r"(?!(?:보|죄송|미안|감사|유감))|(?<=므로),? |(?<=니까),? |(?<=[가으이하되없있않]니),? (?!다)|(?<=[없않못있][는은]데),? ",
+    r"(?!(?:보|죄송|미안|감사|유감))"
+    r"|(?<=므로),? |(?<=니까),? |(?<=[가으이하되없있않]니),? (?!다)|(?<=[없않못있][는은]데),? ",
     re.IGNORECASE,
 )
 _REASON = compile_late(  # between a reason and what follows from it
@@ -86,7 +87,8 @@ _NOISE = compile_late(r"\*{1,3}|_{2,3}|`|(?<=[가-힣])~(?=[가-힣])|[\U0001F30
 _SIGH = compile_late(r" ?(?:[ㅠㅜㅎㅋ]+|ㅈㅅ|~+(?= ))(?: |$)|[ㅠㅜㅎㅋ]+")
 _TAG = compile_late(  # what may follow the predicate: ", I'm afraid", ", 고객님"
     r"(?:, (?:i[’']?m (?:afraid|sorry)|i am (?:afraid|sorry)|i fear|sorry|apologies|unfortunately|sadly|alas|mate"
-    r"|love|sir|madam|tbh|to be honest|though)|(?<=\w),? (?:at the moment|at present|right now|for now|so far|as of now)"
+    r"|love|sir|madam|tbh|to be honest|though)|(?<=\w),? (?:at the moment|at present|right now"
+    r"|for now|so far|as of now)"
     r"|,? (?:고객님|선생님|어르신|회원님|미안|죄송|미안해요?|죄송해요|죄송합니다))+$",
     re.IGNORECASE,
 )
