@@ -143,7 +143,7 @@ def test_files_and_terminal_are_written_through_one_door() -> None:
 
 
 ASKED = re.compile(r"(?:getattr|hasattr)\(.+?, \"(\w+)\"")
-ASKING = {"runner.protocols", "runner.config.doors", "runner.metrics.catalogue", "runner.system.sources"}
+ASKING = {"runner.protocols", "runner.config.result_checks", "runner.metrics.catalogue", "runner.system.sources"}
 
 
 def test_what_a_component_may_offer_is_asked_through_its_protocol() -> None:

@@ -60,6 +60,7 @@ _WORDS: Mapping[Language, Mapping[str, str]] = {
         "against.number": "It gives another number: {}.",
         "against.denied": "One of the two denies what the other affirms.",
         "topic": "{} of {} words of the question occur in the answer.",
+        "enough": "Half of them count as all.",
         "phrase": "It is a short phrase, which cannot repeat the question.",
         "kind.quantity": "The question asks for a quantity; the answer gives none.",
         "kind.time": "The question asks for a time; the answer gives none.",
@@ -100,6 +101,7 @@ _WORDS: Mapping[Language, Mapping[str, str]] = {
         "against.number": "수치가 다릅니다: {}.",
         "against.denied": "한쪽이 부정하는 것을 다른 쪽은 긍정합니다.",
         "topic": "질문의 낱말 {1}개 중 {0}개가 답변에 있습니다.",
+        "enough": "절반이 있으면 모두 있는 것으로 봅니다.",
         "phrase": "질문을 되풀이할 수 없는 짧은 답변입니다.",
         "kind.quantity": "질문은 수량을 묻는데 답변에 없습니다.",
         "kind.time": "질문은 때를 묻는데 답변에 없습니다.",
@@ -140,6 +142,7 @@ class LexicalJudge:
     """
 
     baseline: ClassVar[bool] = True
+    data_files: ClassVar[tuple[str, ...]] = ("../../runner/text/refusals.en.yaml", "../../runner/text/refusals.ko.yaml")
     languages: ClassVar[tuple[str, ...]] = ("en", "ko")
     rubrics: ClassVar[tuple[str, ...]] = (
         "faithfulness",
@@ -214,7 +217,10 @@ class LexicalJudge:
             return Judgement(0.0, words["refusal"])
         result = relevancy(str(fields["question"]), without_citations(answer))
         reasons = [words["topic"].format(result.n_shared, result.question_words)]
-        reasons += [words["phrase"]] if result.is_phrase else []
+        if result.is_phrase:
+            reasons.append(words["phrase"])
+        elif result.n_shared < result.question_words and result.score == 1:
+            reasons.append(words["enough"])
         if not result.responds:
             reasons.append(words.get(f"kind.{result.kind}", words["adds_nothing"]))
         return Judgement(result.score, " ".join(reasons), details={"topic": result.topic, "kind": result.kind})

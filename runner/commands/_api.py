@@ -36,12 +36,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from runner.errors import InputError, did_you_mean, install_command
+from runner.errors import EvaluationError, InputError, did_you_mean, install_command
 from runner.records import Estimate
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from runner.metrics.metric import Catalogue
     from runner.system.folder import RunFolder
 
 __all__ = ["Cases", "Comparison", "Report", "Run", "Sweep", "compare", "evaluate", "run", "score"]
@@ -51,10 +52,60 @@ Overrides = Sequence[str] | Mapping[str, Any]
 Output = Mapping[str, Any]  # the result of an evaluated function: `answer` and perhaps `contexts`
 Measure = Callable[[Mapping[str, Any], Output], float | bool | None]
 CUTOFFS = (1, 3, 5, 10)
-KEPT = ("id", "answers", "answerable", "expected_notes", "expected_chunks", "language", "difficulty", "tags", "history")
+GOLD = ("answers", "answerable", "expected_notes", "expected_chunks", "checks")
+KEPT = ("id", *GOLD, "language", "difficulty", "tags", "history")
 
 
 # --- a run, a sweep ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Estimates(Mapping[str, Estimate]):
+    """Metrics by their names in summary.json, in their order, which are found by any of their names: `recall@5`,
+    `recall`, `faithfulness`. A missing one raises KeyError with a similar name."""
+
+    by_name: Mapping[str, Estimate]
+    catalogue: Catalogue = field(repr=False)
+
+    def __getitem__(self, name: str) -> Estimate:
+        found = self.name_of(name)
+        if found is None:
+            raise KeyError(f"no metric '{name}'{self.similar_to(name)}")
+        return self.by_name[found]
+
+    def similar_to(self, name: str) -> str:
+        """The names that may be meant by an unknown one, for a message."""
+        present = (each for each in self.catalogue.spellings if self.name_of(each) is not None)
+        return did_you_mean(name, dict.fromkeys([*self.by_name, *present]))
+
+    def name_of(self, name: object) -> str | None:
+        """The name in summary.json of what is meant; None where the run has no such metric."""
+        return self.catalogue.name_among(name, self.by_name) if isinstance(name, str) else None
+
+    def __contains__(self, name: object) -> bool:
+        return self.name_of(name) is not None
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.by_name)
+
+    def __len__(self) -> int:
+        return len(self.by_name)
+
+    def __str__(self) -> str:
+        return _text_table("", _HEADERS, _rows(self.by_name))
+
+    def _repr_html_(self) -> str:
+        return _table("", _HEADERS, _rows(self.by_name))
+
+
+def _estimates_in(summary: Mapping[str, Any]) -> dict[str, Estimate]:
+    return {name: _estimate(entry) for name, entry in (summary.get("metrics") or {}).items()}
+
+
+def _catalogue_in(head: Mapping[str, Any]) -> Catalogue:
+    from runner.metrics.catalogue import catalogue_in
+
+    return catalogue_in(head)
 
 
 @dataclass(frozen=True)
@@ -91,10 +142,10 @@ class Run:
         return int(self.head.get("exit_code") or 0)
 
     @cached_property
-    def metrics(self) -> Mapping[str, Estimate]:
-        """The metrics by their names in summary.json: `run.metrics["recall_at_5"].value`, `.ci_low`, `.ci_high`,
-        `.n`."""
-        return {name: _estimate(entry) for name, entry in (self.summary.get("metrics") or {}).items()}
+    def metrics(self) -> Estimates:
+        """The metrics: `run.metrics["recall@5"].value`, `.ci_low`, `.ci_high`, `.n`; also by their names in
+        summary.json (`recall_at_5`, `mean_faithfulness`)."""
+        return Estimates(_estimates_in(self.summary), _catalogue_in(self.head))
 
     def cases(self) -> Cases:
         """Returns:
@@ -391,17 +442,18 @@ def _scores(documents: Mapping[str, float] | Sequence[str]) -> Mapping[str, floa
 
 @dataclass(frozen=True)
 class Report(Mapping[str, Estimate]):
-    """Metrics by name: `report["right"].value`. `run`: the run with all other results; `errors`: the errors of the
-    function, by case."""
+    """Metrics by any of their names: `report["right"].value`, `report["faithfulness"]`, `report["recall@5"]`. `run`:
+    the run with all other results; `errors`: the errors of the function, by case. A report prints as a table."""
 
-    metrics: Mapping[str, Estimate]
+    metrics: Estimates
     run: Run
     errors: Mapping[str, str] = field(default_factory=dict)
 
     def __getitem__(self, name: str) -> Estimate:
-        if name not in self.metrics:
-            raise KeyError(f"no metric '{name}'{did_you_mean(name, self.metrics)}")
         return self.metrics[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.metrics
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.metrics)
@@ -415,8 +467,17 @@ class Report(Mapping[str, Estimate]):
         """
         return self.run.cases()
 
+    @property
+    def _title(self) -> str:
+        return f"{len(self.cases()):,} cases, {len(self.errors):,} errors"
+
+    def __str__(self) -> str:
+        return _text_table(self._title, _HEADERS, _rows(self.metrics))
+
+    __repr__ = __str__
+
     def _repr_html_(self) -> str:
-        return _table(f"{len(self.cases()):,} cases, {len(self.errors):,} errors", _HEADERS, _rows(self.metrics))
+        return _table(self._title, _HEADERS, _rows(self.metrics))
 
 
 def evaluate(
@@ -435,7 +496,8 @@ def evaluate(
 
     Args:
         function: question -> answer (a text), or a mapping with `answer` and `contexts` (texts, or mappings with `id`
-            and `text`); plain or async. An exception makes a failed case.
+            and `text`); plain or async. An exception makes a failed case, which has no score. Metrics of contexts are
+            measured where the function returns contexts, those of rankings where the cases also say what is relevant.
         cases: questions; or mappings with `question`, and `answers`, `answerable`, `expected_notes` … as a queries file
             has them.
         metrics: names of metrics, and functions (case, output) -> a number, True or False, or None where it does not
@@ -451,16 +513,19 @@ def evaluate(
 
     Raises:
         InputError: cases are wrong, or a metric is unknown.
+        EvaluationError: the function raised for every case; its first exception is the cause.
     """
     items = [_case(case, number) for number, case in enumerate(cases, start=1)]
     if not items:
         raise InputError("cases: expected at least one")
-    has_gold = _has_gold(items)
-    outputs, errors = _in_thread(lambda: asyncio.run(_answers(function, items, concurrency)), quiet=quiet)
-    finished = _run_of(
-        items, outputs, overrides, None if out is None else os.fspath(out), has_gold=has_gold, quiet=quiet
-    )
-    return Report(_choose(_estimates(finished, has_gold), metrics, items, outputs), finished, errors)
+    _check_gold(items)
+    outputs, raised = _in_thread(lambda: asyncio.run(_answers(function, items, concurrency)), quiet=quiet)
+    errors = {id: f"{type(error).__name__}: {error}" for id, error in raised.items()}
+    if not outputs:
+        first = raised[items[0]["id"]]
+        raise EvaluationError(f"the function raised for every case: {errors[items[0]['id']]}") from first
+    finished = _run_of(items, outputs, overrides, None if out is None else os.fspath(out), quiet=quiet)
+    return Report(_choose(finished, metrics, items, outputs), finished, errors)
 
 
 def _run_of(
@@ -469,13 +534,12 @@ def _run_of(
     overrides: Overrides,
     out: str | None,
     *,
-    has_gold: bool,
     quiet: bool,
 ) -> Run:
     """Make the run. Its temporary folder is deleted with the returned object, unless `out` names a folder."""
     folder = Path(tempfile.mkdtemp(prefix="runner-"))
     try:
-        path = _written_cases(cases, outputs, folder / "queries.jsonl", has_gold=has_gold)
+        path = _written_cases(cases, outputs, folder / "queries.jsonl")
         words = ["dataset=jsonl", "dataset.corpus=null", f"dataset.queries={path}", "retriever=given"]
         words += ["generator=given", "tracking=none", "max_failure_rate=1.0", f"out={out or folder / 'run'}"]
         words += [] if any("cache_dir=" in word for word in _words(overrides)) else [f"cache_dir={folder / 'cache'}"]
@@ -497,22 +561,21 @@ def _case(case: Mapping[str, Any] | str, number: int) -> Mapping[str, Any]:
     return {"id": f"case-{number}", "answerable": True, **fields, "question": question}
 
 
-def _has_gold(cases: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether the cases say which documents are relevant."""
+def _check_gold(cases: Sequence[Mapping[str, Any]]) -> None:
+    """Raises InputError where only some of the cases say which documents are relevant."""
     needing = [case for case in cases if case["answerable"]]
     with_gold = [case for case in needing if case.get("expected_notes") or case.get("expected_chunks")]
     if with_gold and len(with_gold) < len(needing):
         raise InputError(
             f"cases: {len(with_gold)} of {len(needing)} have expected_notes; expected all of them, or none"
         )
-    return bool(with_gold)
 
 
 async def _answers(
     function: Callable[[str], Any], cases: Sequence[Mapping[str, Any]], concurrency: int
-) -> tuple[dict[str, Output], dict[str, str]]:
+) -> tuple[dict[str, Output], dict[str, Exception]]:
     outputs: dict[str, Output] = {}
-    errors: dict[str, str] = {}
+    errors: dict[str, Exception] = {}
     waiting = iter(cases)
 
     async def work() -> None:
@@ -520,7 +583,7 @@ async def _answers(
             try:
                 outputs[case["id"]] = _output(await _call(function, case["question"]))
             except Exception as error:
-                errors[case["id"]] = f"{type(error).__name__}: {error}"
+                errors[case["id"]] = error
 
     await asyncio.gather(*(work() for _ in range(max(1, concurrency))))
     return outputs, errors
@@ -538,78 +601,66 @@ def _output(reply: Any) -> Output:
     return output
 
 
-def _written_cases(
-    cases: Sequence[Mapping[str, Any]], outputs: Mapping[str, Output], path: Path, *, has_gold: bool
-) -> Path:
+def _written_cases(cases: Sequence[Mapping[str, Any]], outputs: Mapping[str, Output], path: Path) -> Path:
     """Write the queries file. A case without an output has no answer, which `generator=given` reports as its error.
-    Without known relevant documents, a placeholder id stands in their place."""
+    An output without contexts says nothing of what was found, so that nothing is measured by it."""
     import orjson
 
     from runner.system.writing import write_bytes
 
-    lines = []
-    for case in cases:
-        output = outputs.get(case["id"], {})
-        contexts = [
-            {"id": f"context-{number}", "text": context} if isinstance(context, str) else dict(context)
-            for number, context in enumerate(output.get("contexts") or (), start=1)
-        ]
-        fields = {
-            "query": case["question"],
-            **{name: case[name] for name in KEPT if name in case},
-            "contexts": contexts,
-        }
-        if not has_gold:
-            fields["expected_notes"] = ["not known"] if case["answerable"] else []
-        lines.append(fields | ({"answer": output["answer"]} if output else {}))
+    lines = [_written_case(case, outputs.get(case["id"])) for case in cases]
     write_bytes(path, b"".join(orjson.dumps(line) + b"\n" for line in lines))
     return path
 
 
-def _estimates(run: Run, has_gold: bool) -> Mapping[str, Estimate]:
-    """The metrics, without those that need relevant documents where these are unknown."""
-    from runner.metrics.catalogue import catalogue_in
-
-    catalogue = catalogue_in(run.head)
-    metrics = {name: catalogue.variant(name).metric for name in run.metrics}
-    return {
-        name: run.metrics[name]
-        for name, metric in metrics.items()
-        if has_gold or metric is None or metric.group != "retrieval"
-    }
+def _written_case(case: Mapping[str, Any], output: Output | None) -> dict[str, Any]:
+    line = {"query": case["question"], **{name: case[name] for name in KEPT if name in case}}
+    if output is None:
+        return {"checks": [], **line}  # a question may go without what is to be found
+    if output.get("contexts") is None:
+        return {**line, "answer": output["answer"]}
+    contexts = [
+        {"id": f"context-{number}", "text": context} if isinstance(context, str) else dict(context)
+        for number, context in enumerate(output["contexts"], start=1)
+    ]
+    return {**line, "contexts": contexts, "answer": output["answer"]}
 
 
 def _choose(
-    estimate_by_name: Mapping[str, Estimate],
+    run: Run,
     metrics: Sequence[str | Measure] | None,
     cases: Sequence[Mapping[str, Any]],
     outputs: Mapping[str, Output],
-) -> dict[str, Estimate]:
+) -> Estimates:
+    """The metrics of a run that have a value, or those that were asked for, with the functions among them."""
+    known = run.metrics
     if metrics is None:
-        return dict(estimate_by_name)
+        return Estimates({name: each for name, each in known.items() if each.value is not None}, known.catalogue)
     estimates: dict[str, Estimate] = {}
     for metric in metrics:
         if isinstance(metric, str):
-            if metric not in estimate_by_name:
-                raise InputError(f"metrics: no metric '{metric}'{did_you_mean(metric, list(estimate_by_name))}")
-            estimates[metric] = estimate_by_name[metric]
+            if (name := known.name_of(metric)) is None:
+                raise InputError(f"metrics: no metric '{metric}'{known.similar_to(metric)}")
+            estimates[name] = known[name]
         else:
-            values = [metric(case, outputs[case["id"]]) if case["id"] in outputs else 0.0 for case in cases]
-            estimates[getattr(metric, "__name__", type(metric).__name__)] = _mean_of(values)
-    return estimates
+            values = [metric(case, outputs[case["id"]]) for case in cases if case["id"] in outputs]
+            estimates[getattr(metric, "__name__", type(metric).__name__)] = _mean_of(values, len(cases) - len(values))
+    return Estimates(estimates, known.catalogue)
 
 
-def _mean_of(values: Sequence[float | bool | None]) -> Estimate:
+def _mean_of(values: Sequence[float | bool | None], n_failed: int) -> Estimate:
+    """The mean over the cases with a value; `n` also counts those whose function raised."""
     import numpy as np
 
     from runner.metrics.statistics import mean_intervals
 
     scores = np.array([[float(value)] for value in values if value is not None], dtype=np.float64)
+    n = len(scores) + n_failed
     if not len(scores):
-        return Estimate(None, 0, 0, None, None)
+        return Estimate(None, n, 0, None, None)
     bounds = np.array([[0.0, 1.0]]) if ((scores >= 0) & (scores <= 1)).all() else None
     low, high = (None if math.isnan(end) else float(end) for end in mean_intervals(scores, ranges=bounds, seed=42)[0])
-    return Estimate(float(scores.mean()), len(scores), len(scores), low, high)
+    return Estimate(float(scores.mean()), n, len(scores), low, high)
 
 
 # --- inside -----------------------------------------------------------------------------------------
@@ -667,14 +718,29 @@ def _flatten_row(row: Mapping[str, Any]) -> dict[str, Any]:
 def _rows(metrics: Mapping[str, Estimate]) -> list[list[str]]:
     with_value = ((name, estimate) for name, estimate in metrics.items() if estimate.value is not None)
     return [
-        [name, _text_of(estimate.value), _interval_text(estimate), str(estimate.n)] for name, estimate in with_value
+        [name, _text_of(estimate.value), _interval_text(estimate), _count_text(estimate)]
+        for name, estimate in with_value
     ]
+
+
+def _text_table(title: str, headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Columns of a fixed width, numbers to the right."""
+    widths = [max(map(len, column)) for column in zip(headers, *rows, strict=True)]
+    texts = [
+        "  ".join([first.ljust(widths[0]), *map(str.rjust, others, widths[1:])]) for first, *others in (headers, *rows)
+    ]
+    return "\n".join([*filter(None, [title]), texts[0], "-" * len(texts[0]), *texts[1:]])
 
 
 def _interval_text(estimate: Estimate) -> str:
     return (
         "" if estimate.ci_low is None or estimate.ci_high is None else f"{estimate.ci_low:.4f} – {estimate.ci_high:.4f}"
     )
+
+
+def _count_text(estimate: Estimate) -> str:
+    """The cases with a score, and of how many where some have none."""
+    return str(estimate.n) if estimate.n_scored in (None, estimate.n) else f"{estimate.n_scored}/{estimate.n}"
 
 
 def _text_of(value: Any) -> str:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import orjson
 
@@ -48,17 +50,27 @@ def main(argv: Sequence[str]) -> int:
     separator = options.separator.replace("\\n", "\n").replace("\\t", "\t") if options.separator else None
     table = read_table(options.file, "FILE", log, DataError, encoding=options.encoding, sheet=options.sheet)
     logs = logs_of(table, options.file, "FILE", log, DataError, columns=columns, separator=separator)
-    with replacing(out) as scratch, scratch.open("wb") as file:
-        for _, case in logs.cases:
-            file.write(orjson.dumps(case) + b"\n")
+    written = {_file_of(out, system): cases for system, cases in logs.by_system.items()}
+    for path in written:
+        demand_new_file(path, "out")
+    written = written or {out: [case for _, case in logs.cases]}
+    for path, cases in written.items():
+        with replacing(path) as scratch, scratch.open("wb") as file:
+            file.writelines(orjson.dumps(case) + b"\n" for case in cases)
     say = wording(options.language or "en", "import")
     for line in skipped_lines(log.problems, wording(say.language, "outcomes")):
         terminal.note(line)
-    terminal.lines(*_overview(options.file, out, logs, say))
+    terminal.lines(*_overview(options.file, written, logs, say))
     return 0
 
 
-def _overview(path: str, out: Path, logs: Logs, say: Wording) -> list[str]:
+def _file_of(out: Path, system: str) -> Path:
+    """The file of one of several systems: queries.openai-gpt-4o-0.jsonl."""
+    name = re.sub(r"[^\w.-]+", "-", system).strip("-.")
+    return out.with_name(f"{out.stem}.{name}{out.suffix}")
+
+
+def _overview(path: str, written: Mapping[Path, Sequence[Any]], logs: Logs, say: Wording) -> list[str]:
     """What was read, what was left out, what cannot be judged, and the command that evaluates the cases."""
     n, counts = len(logs.cases), logs.counts
     taken_lines = [
@@ -76,11 +88,22 @@ def _overview(path: str, out: Path, logs: Logs, say: Wording) -> list[str]:
         *taken_lines,
         *left_lines,
         *remarks,
-        say("written", out=out, n=n),
+        *(say("written", out=out, n=len(cases)) for out, cases in written.items()),
         "",
         say("next"),
-        f"  python -m runner {shlex.join(next_words(out, counts))}",
+        *_next_commands(list(written), counts),
     ]
+
+
+def _next_commands(files: Sequence[Path], counts: dict[str, int] | object) -> list[str]:
+    """The run of each file, and the comparison of the runs of several."""
+    if len(files) == 1:
+        return [f"  python -m runner {shlex.join(next_words(files[0], counts))}"]
+    folders = [(Path("outputs") / path.stem).as_posix() for path in files]
+    runs = [
+        shlex.join([*next_words(path, counts), f"out={folder}"]) for path, folder in zip(files, folders, strict=True)
+    ]
+    return [*(f"  python -m runner {words}" for words in runs), f"  python -m runner compare {shlex.join(folders)}"]
 
 
 def _with_counts(counts: Mapping[str, int]) -> str:

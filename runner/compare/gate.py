@@ -7,11 +7,11 @@ does not test alone, is adjusted (Holm) over these rules. A rule that demands si
 underpowered where it would not have found the loss that matters in four of five tries: its margin, or that of
 `regression` if that is larger.
 
-A rule is an error where the candidate lacks its metric, or where its name is only similar to that of a metric. It is
-not evaluated where the baseline lacks the metric, where neither the metric nor the rule has a direction, or where a run
-has no value (latency of a replayed run); it is not comparable where the metric differs in meaning between the runs.
-None of these counts as passed. p of a latency is one-sided and includes the factor of runner.compare.timed, so that a
-varying load of the machine does not fire. A rule for `main` stands for one rule for each main metric of the two runs.
+A rule is an error where its name is only similar to that of a metric. It is not evaluated where a run lacks its metric,
+where neither the metric nor the rule has a direction, where a run has no value (latency of a replayed run), or where
+fewer than half of the cases of a run are decided; it is not comparable where the metric differs in meaning between the
+runs. None of these counts as passed. p of a latency is that of runner.compare.timed, so that a varying load of the
+machine does not fire. A rule for `main` stands for one rule for each main metric of the two runs.
 """
 
 from __future__ import annotations
@@ -30,15 +30,16 @@ from runner.compare.flips import LABEL, RIGHT, UNTOLD, deciding_name, states
 from runner.compare.regression import Regression, Rule
 from runner.compare.slices import slices_of
 from runner.compare.snapshots import Bools, Cases, Snapshot
+from runner.compare.timed import Doubt
 from runner.compare.verdicts import Adjusted
 from runner.errors import InputError, did_you_mean
 from runner.metrics import paired
 from runner.metrics.catalogue import built_in_catalogue
+from runner.metrics.metric import Catalogue
 from runner.metrics.paired import PairedResult
 from runner.metrics.swaps import ALPHA
 
 Status = Literal["passed", "fired", "underpowered", "not_evaluated", "not_comparable"]
-NO_METRIC = ", so that the rule cannot be evaluated; choose rules that fit, or none: --rules none, regression=none"
 MAIN = "main"  # stands for every main metric
 ROUNDING = 1e-9  # a loss of exactly the margin does not fire
 POWER = 0.8416212335729143  # standard errors that a loss lies beyond the margin in four of five tries
@@ -48,7 +49,8 @@ POWER = 0.8416212335729143  # standard errors that a loss lies beyond the margin
 class RuleResult:
     """`loss`: by how much the candidate is worse: absolute, or as a share of the baseline for a relative rule; so are
     `detectable`, the smallest loss with which the rule fires in four of five tries, and `matters`, the loss that a rule
-    which demands significance is to find. `detectable`: None where no loss is found, or nothing says which."""
+    which demands significance is to find. `detectable`: None where no loss is found, or nothing says which. `doubt`:
+    why a loss of latency is not significant."""
 
     rule: Rule
     status: Status
@@ -61,6 +63,7 @@ class RuleResult:
     reasons: tuple[Reason, ...] = ()
     detectable: float | None = None
     matters: float | None = None
+    doubt: Doubt | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +117,7 @@ def gate_of(
     rules = [
         (replace(rule, metric=metric), f"regression.rules.{number}")
         for number, rule in enumerate(regression.rules)
-        for metric in (main if rule.metric == MAIN else [rule.metric])
+        for metric in (main if rule.metric == MAIN else [_name_of(rule, runs)])
     ]
     n_apart = sum(rule.significant and _is_apart(rule, adjusted) for rule, _ in rules)
     given = {expense.name: expense for expense in expenses}
@@ -124,16 +127,37 @@ def gate_of(
     return Gate(_decide(results, adjusted), cases)
 
 
-def demand_known(regression: Regression, metrics: Collection[str], side: str) -> None:
-    """Raises InputError for the first rule whose metric is unknown and similar to one of a run."""
+def _name_of(rule: Rule, runs: PairedRuns) -> str:
+    """How the runs call the metric of a rule."""
+    names = [*runs.candidate.metrics, *runs.baseline.metrics]
+    return runs.catalogue.name_among(rule.metric, names) or rule.metric
+
+
+def demand_known(regression: Regression, metrics: Collection[str], side: str, catalogue: Catalogue) -> None:
+    """Refuse rules with misspelt metrics.
+
+    Args:
+        regression: the rules.
+        metrics: the names of a run.
+        side: which run has them, for the message.
+        catalogue: the metrics that the runs declare.
+
+    Raises:
+        InputError: the metric of a rule is unknown, and similar to one of the run or to a declared one.
+    """
     for number, rule in enumerate(regression.rules):
-        if rule.metric not in (MAIN, *metrics) and not is_expense(rule.metric):
-            _refuse_misspelt(rule.metric, metrics, f"regression.rules.{number}", side)
+        if rule.metric != MAIN and not is_expense(rule.metric) and catalogue.name_among(rule.metric, metrics) is None:
+            _refuse_misspelt(rule.metric, metrics, f"regression.rules.{number}", side, catalogue)
 
 
-def _refuse_misspelt(metric: str, known: Collection[str], key: str, side: str) -> None:
-    near, variant = did_you_mean(metric, known), built_in_catalogue().variant(metric)
-    if "did you mean" in near and (variant.metric is None or variant.fixed is not None):
+def _refuse_misspelt(metric: str, known: Collection[str], key: str, side: str, catalogue: Catalogue) -> None:
+    declared = Catalogue([*catalogue.metrics, *built_in_catalogue().metrics])
+    variant = declared.variant(declared.normal_name(metric))
+    if variant.metric is None:
+        near = did_you_mean(metric, [*known, *declared.spellings])
+    else:
+        near = did_you_mean(metric, known) if variant.fixed is not None else ""
+    if "did you mean" in near:
         raise InputError(f"{key}: the {side} has no metric '{metric}'{near}")
 
 
@@ -186,13 +210,9 @@ class _RuleCheck:
     def result(self, rule: Rule, key: str) -> RuleResult:
         if is_expense(rule.metric):
             return self._of_expense(rule, key)
-        baseline, candidate = self._runs.baseline.metrics, self._runs.candidate.metrics
-        if rule.metric not in candidate:
-            _refuse_misspelt(rule.metric, candidate, key, "candidate")
-            if rule.metric in baseline:
-                raise InputError(
-                    f"{key}: the candidate has no metric '{rule.metric}', which the baseline has{NO_METRIC}"
-                )
+        baseline, candidate, catalogue = self._runs.baseline.metrics, self._runs.candidate.metrics, self._runs.catalogue
+        if rule.metric not in candidate and rule.metric not in baseline:
+            _refuse_misspelt(rule.metric, candidate, key, "candidate", catalogue)
         if rule.metric not in baseline or rule.metric not in candidate:
             return RuleResult(
                 rule, "not_evaluated", reasons=tuple(comparability.missing_reasons(self._runs, rule.metric))
@@ -206,9 +226,13 @@ class _RuleCheck:
         if any(not reason.is_note and not (reason.is_grave and self._allow) for reason in obstacles):
             return RuleResult(rule, "not_comparable", reasons=obstacles)
         chosen = self._choose(rule, obstacles)
-        difference = self._runs.differences([rule.metric], chosen)[rule.metric].numbers
+        compared = self._runs.differences([rule.metric], chosen)[rule.metric]
+        difference = compared.numbers
         if difference is None:
             return RuleResult(rule, "not_evaluated")
+        if compared.is_undecided:
+            n_undecided = max(compared.undecided_baseline, compared.undecided_candidate)
+            return RuleResult(rule, "not_evaluated", reasons=(Reason("undecided", n_cases=n_undecided),))
         numbers = (difference.baseline, difference.candidate)
         found = RuleResult(rule, "passed", difference.n, *numbers, _loss(rule, *numbers), reasons=obstacles)
         return replace(
@@ -239,18 +263,17 @@ class _RuleCheck:
         expense = self._expenses.get(rule.metric)
         if expense is None or expense.baseline is None or expense.candidate is None:
             return RuleResult(rule, "not_evaluated")
-        n, p = (
-            min(expense.n_baseline, expense.n_candidate),
-            expense.p if rule.direction == "lower" else expense.p_faster,
-        )
+        n, is_lower = min(expense.n_baseline, expense.n_candidate), rule.direction == "lower"
+        p = expense.p if is_lower else expense.p_faster
         if rule.significant and p is None:
             raise InputError(f"{key}: significance cannot be tested for '{rule.metric}'; leave out significant")
         loss = _loss(rule, expense.baseline, expense.candidate)
-        return RuleResult(rule, "passed", n, expense.baseline, expense.candidate, loss, p)
+        doubt = expense.doubt if is_lower and rule.significant else None
+        return RuleResult(rule, "passed", n, expense.baseline, expense.candidate, loss, p, doubt=doubt)
 
     def _choose(self, rule: Rule, reasons: Sequence[Reason]) -> Bools:
         """The pairs of the slice, without those with changed questions or labels."""
-        pairs_mask = comparable_pairs(self._runs, reasons)
+        pairs_mask = comparable_pairs(self._runs, rule.metric, reasons)
         for dimension, value in rule.slice.items():
             masks = {(name, label): mask for name, label, mask in slices_of(self._runs)}
             pairs_mask = pairs_mask & masks.get((dimension, value), np.zeros(len(pairs_mask), dtype=bool))

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 from runner.errors import Problem, did_you_mean, install_command, similar
@@ -33,6 +35,32 @@ def conf_packages() -> tuple[EntryPoint, ...]:
 @lru_cache(maxsize=1)
 def _conf_packages(path: tuple[str, ...]) -> tuple[EntryPoint, ...]:
     return tuple(entry_points(group=ENTRY_POINTS))
+
+
+def conf_folders() -> Iterator[tuple[EntryPoint, str]]:
+    """The entry points with the packages of their configuration folders. One that names the package which holds the
+    folder `conf` is taken for that folder; one that offers nothing is left out."""
+    for point in conf_packages():
+        if (package := _conf_package(point.value)) is not None:
+            yield point, package
+
+
+def idle_points() -> list[str]:
+    """The values of entry points that offer no configuration."""
+    return [point.value for point in conf_packages() if _conf_package(point.value) is None]
+
+
+@lru_cache(maxsize=100)
+def _conf_package(value: str) -> str | None:
+    """The package of a configuration folder that an entry point names; None where none of its folders has YAML."""
+    name = value.partition(":")[0].strip()
+    for package in (name, f"{name}.conf"):
+        with suppress(ImportError, ValueError, AttributeError):
+            spec = find_spec(package)
+            places = (spec.submodule_search_locations if spec is not None else None) or ()
+            if any(next(Path(place).glob("*/*.yaml"), None) for place in places):
+                return package
+    return None
 
 
 def known_groups(search_path: Sequence[str]) -> dict[str, list[str]]:

@@ -17,9 +17,16 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from omegaconf import DictConfig, ListConfig, OmegaConf
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
-from runner.config.doors import BY_KEY, make_component, missing_methods, open_doors, returns_alike
 from runner.config.frozen import CONF, read_mapping
 from runner.config.hydra_internals import OPTION, holds, key_of, names_in, raw_value, value_of
+from runner.config.result_checks import (
+    BY_KEY,
+    checked_component,
+    make_component,
+    missing_methods,
+    returns_alike,
+    unchecked,
+)
 from runner.config.schema import Schema, current, load, schema_of, similar_attributes, type_fault
 from runner.errors import ConfigError, Problem, describe_unexpected, did_you_mean, expectation, text_of
 from runner.llm.address import NOT_SHOWN
@@ -229,38 +236,84 @@ class BuiltComponents:
 
 
 def build(node: DictConfig) -> BuiltComponents:
-    """Build the components with their doors (runner.config.doors). Raises ConfigError, and ComponentError for a
-    component that cannot be built or lacks methods of its protocol."""
-    tracebacks: dict[str, str] = {}
-    keys: dict[int, str] = {}
+    """Build the components; each gets the others as views that check their results (runner.config.result_checks).
+    Raises ConfigError, and ComponentError for a component that cannot be built or lacks methods of its protocol."""
+    views = _Views()
 
     def visit(key: str, target: str, arguments: dict[str, Any]) -> Any:
-        roles = [(part, role) for name, role in schema_of(target).roles.items() for part in _parts(arguments.get(name))]
-        for part, role in roles:
-            open_doors(part, role, keys.get(id(part), key), tracebacks)
+        schema = schema_of(target)
+        for name, role in schema.roles.items():
+            if arguments.get(name) is not None:
+                arguments[name] = views.of_parts(arguments[name], role, key)
         component = make_component(
-            key, target, lambda: load(target)(**without_unused(schema_of(target), arguments)), tracebacks
+            key, target, lambda: load(target)(**without_unused(schema, arguments)), views.tracebacks
         )
-        for part, role in roles:
-            missing_methods(part, role, keys.get(id(part), key))
-        keys[id(component)] = key
-        if key in BY_KEY:
-            open_doors(component, BY_KEY[key], key, tracebacks)
-        return component
+        for name, role in schema.roles.items():
+            for part in _parts(arguments.get(name)):
+                missing_methods(part, role, views.key_of(part, key))
+        return views.add(component, key)
 
     objects: Walk[Any] = Walk(visit)
     root = objects.component(node)
     if objects.problems:
         raise ConfigError(objects.problems)
-    parts = {key: objects.memo[node_id] for key, node_id in objects.keys.items()}
+    parts = {key: views.latest(objects.memo[node_id]) for key, node_id in objects.keys.items()}
     for key, part in parts.items():
-        settle(part, partial(_settings, node, key, type(part)))
-    return BuiltComponents(root, parts, tracebacks, partial(_identities_of, node, objects.memo))
+        for view in views.all_of(part):
+            settle(view, partial(_settings, node, key, type(part)))
+    return BuiltComponents(views.latest(root), parts, views.tracebacks, partial(_identities_of, node, objects, views))
 
 
-def _identities_of(node: DictConfig, objects: Mapping[int, Any]) -> dict[int, str]:
+class _Views:
+    """The views of the components of a build. A component has one for each protocol that it is used by; they share
+    what the checks remember."""
+
+    def __init__(self) -> None:
+        self.tracebacks: dict[str, str] = {}
+        self._keys: dict[int, str] = {}  # by the id of a component
+        self._states: dict[int, dict[tuple[str, int], Any]] = {}
+        self._views: dict[int, list[Any]] = {}  # of a component, which comes first
+        self._by_role: dict[tuple[int, type], Any] = {}
+
+    def add(self, component: Any, key: str) -> Any:
+        """Remember a new component with its key. Returns a view of it that suits the key."""
+        raw = unchecked(component)
+        self._keys[id(raw)] = key
+        self._views[id(raw)] = [raw] if component is raw else [raw, component]
+        return self._of(component, BY_KEY[key]) if key in BY_KEY else component
+
+    def of_parts(self, parts: Any, role: type, key: str) -> Any:
+        """The components in an argument of a component with this key, each as a view of the role."""
+        if isinstance(parts, dict):
+            return {name: None if part is None else self._of(part, role, key) for name, part in parts.items()}
+        return self._of(parts, role, key)
+
+    def _of(self, component: Any, role: type, key: str = "") -> Any:
+        raw = unchecked(component)
+        if (id(raw), role) not in self._by_role:
+            state = self._states.setdefault(id(raw), {})
+            view = checked_component(raw, role, self.key_of(raw, key), self.tracebacks, state)
+            self._views.setdefault(id(raw), [raw]).append(view)
+            self._by_role[id(raw), role] = view
+        return self._by_role[id(raw), role]
+
+    def key_of(self, component: Any, default: str) -> str:
+        """The key of a component."""
+        return self._keys.get(id(unchecked(component)), default)
+
+    def all_of(self, component: Any) -> Sequence[Any]:
+        """The component and its views."""
+        views: Sequence[Any] = self._views.get(id(unchecked(component)), [component])
+        return views
+
+    def latest(self, component: Any) -> Any:
+        """The latest view of a component, which checks most."""
+        return self.all_of(component)[-1]
+
+
+def _identities_of(node: DictConfig, objects: Walk[Any], views: _Views) -> dict[int, str]:
     hashes = _identities(node, with_code=True)
-    return {id(objects[node_id]): digest for node_id, digest in hashes.items()}
+    return {id(view): digest for node_id, digest in hashes.items() for view in views.all_of(objects.memo[node_id])}
 
 
 def _settings(node: DictConfig, key: str, cls: type) -> Hashable:

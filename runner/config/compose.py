@@ -44,12 +44,14 @@ from runner.config.references import oracle_overrides, reference_overrides
 from runner.config.refused_overrides import compose_config, refused_problems
 from runner.config.space import QUESTIONS, Space, axes_of, default_words, is_search
 from runner.errors import ConfigError, InputError, Problem
+from runner.metrics.catalogue import built_in_catalogue
 from runner.system.metadata import without_credentials
 from runner.system.redaction import learn, watch
 from runner.system.store import fingerprint
 
 watch()
 
+METRIC_NAME = re.compile(r"[\w@]+")
 LISTED = "metric"  # groups with several choices at once
 PARAMS, NO_PARAMS = "hydra.sweeper.params", "expected nothing: what to sweep over stands on the command line (k=3,5,10)"
 GROUPS_BESIDE = ("tracking", "regression", "profile")  # which an evaluation need not use
@@ -309,11 +311,25 @@ def _added_or_overridden(overrides: Sequence[str]) -> list[str]:
     def full_override(override: str) -> str:
         if _is_added(override) and str(arguments.parse(override).key_or_group) not in group_choices:
             return f"+{override}"
-        if re.fullmatch(rf"\+?{LISTED}=\w+", override):
-            return "{}=[{}]".format(*override.split("="))
+        if re.match(rf"\+{{,2}}{LISTED}=", override):
+            return _metric_choices(override, group_choices.get(LISTED, ()))
         return f"++{override}" if arguments.FREE.match(override) else override
 
     return list(map(full_override, overrides))
+
+
+def _metric_choices(override: str, choices: Collection[str]) -> str:
+    """`metric=recall@5` as `metric=[recall]`: a metric is chosen by any of its names, at all of its cutoffs."""
+    key, _, value = override.partition("=")
+    value = METRIC_NAME.sub(lambda match: metric_choice(match[0], choices), value)
+    return f"{key}=[{value}]" if re.fullmatch(r"\w+", value) else f"{key}={value}"
+
+
+def metric_choice(name: str, choices: Collection[str]) -> str:
+    """The choice of the group `metric` that a person means by a name; unchanged where there is none."""
+    catalogue = built_in_catalogue()
+    metric = None if name in choices else catalogue.variant(catalogue.normal_name(name)).metric
+    return name if metric is None or metric.name not in choices else metric.name
 
 
 def _profiles_of_others(overrides: Sequence[str]) -> list[str]:

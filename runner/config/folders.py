@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import lru_cache
 from pathlib import Path
 
 from runner.config import arguments
-from runner.config.choices import conf_packages
+from runner.config.choices import conf_folders, idle_points
 from runner.config.frozen import CONF, FrozenConfig, check_file_size, files_of, read_mapping
 from runner.errors import ConfigError, InputError
+from runner.system import terminal
+from runner.words.wording import LANGUAGES
 
 FILES = ("*.yaml", "*/*.yaml")  # the files of a group and of its nested groups
 
@@ -22,7 +25,8 @@ def with_search_path(
     put there stay."""
     places = [] if frozen is None else ["pkg://conf"]
     places += [f"file://{Path(folder).resolve()}" for folder in config_folders]
-    places += [f"pkg://{point.value}" for point in conf_packages()]
+    places += [f"pkg://{package}" for _, package in conf_folders()]
+    _note_idle_points(tuple(idle_points()))
     kept_overrides = []
     for override in overrides:
         parsed = arguments.parse(override)
@@ -37,6 +41,13 @@ def with_search_path(
     if not places:
         return kept_overrides
     return [*kept_overrides, "hydra.searchpath=[" + ",".join(arguments.single_quote(place) for place in places) + "]"]
+
+
+@lru_cache(maxsize=1)
+def _note_idle_points(values: tuple[str, ...]) -> None:
+    """Say once which entry points offer nothing."""
+    for value in values:
+        terminal.note(LANGUAGES["en"]("progress.idle_entry_point", value=value))
 
 
 def search_path(overrides: Sequence[str]) -> list[str]:

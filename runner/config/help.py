@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from runner.config.choices import conf_packages
+from runner.config.choices import conf_folders
 from runner.errors import InputError, did_you_mean
 from runner.words.wording import wording
 
@@ -120,11 +120,8 @@ def as_run(word: str) -> str | None:
 
 def _installed_folders() -> Iterator[Path]:
     """The configuration folders of installed packages."""
-    for point in conf_packages():
-        try:
-            spec = find_spec(point.value)
-        except ImportError:
-            spec = None
+    for _, package in conf_folders():
+        spec = find_spec(package)
         yield from map(Path, spec.submodule_search_locations or () if spec else ())
 
 

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from runner import __version__
 from runner.config.components import NOT_A_MAPPING, check, got_text, identity, keys, violation
+from runner.config.frozen import CONF
 from runner.config.hydra_internals import as_written, holds, names_in, node_at, node_of, plain, value_of
 from runner.errors import ConfigError, Problem, did_you_mean, not_a_mapping
 from runner.llm.names import name_problem
@@ -346,7 +347,12 @@ def experiment_name(choices: Mapping[str, str], cfg: DictConfig) -> str:
     return choices.get("experiment") or choices.get("evaluation") or evaluation_name(cfg)
 
 
-def evaluation_name(cfg: DictConfig) -> str:
-    """The module of the evaluation; for those of the program it is also the choice in conf/evaluation."""
+def evaluation_name(cfg: DictConfig, choices: Mapping[str, str] | None = None) -> str:
+    """What an evaluation is called: for those of the program the module, which is also the choice in conf/evaluation;
+    for others the choice, or module and class where the choice is one of the program's."""
     parts = str(node_of(cfg, "evaluation")._target_).split(".") if _is_component(cfg, "evaluation") else []
-    return parts[-2] if len(parts) > 1 else "the evaluation"
+    if parts[0:1] == ["plugins"] or choices is None:
+        return parts[-2] if len(parts) > 1 else "the evaluation"
+    choice = choices.get("evaluation", "")
+    is_own = (CONF / "evaluation" / f"{choice}.yaml").is_file()
+    return choice if choice and not is_own else ".".join(parts[-2:]) or "the evaluation"

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from typing_extensions import get_protocol_members
 
 from runner import protocols
-from runner.config.doors import protocol_fault
+from runner.config.result_checks import protocol_fault
 from runner.errors import similar
 
 if TYPE_CHECKING:

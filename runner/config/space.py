@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from runner.config import arguments
@@ -98,7 +99,8 @@ class Axis:
 @dataclass(frozen=True)
 class Space:
     """`default`: the overrides of the configuration without the axes. `checked`: cells that were checked in place of
-    all. `compose`: makes a cell from overrides and the selection of questions."""
+    all: the default, then those of the ends of each axis. `compose`: makes a cell from overrides and the selection of
+    questions."""
 
     axes: Sequence[Axis]
     default: Sequence[str]
@@ -109,6 +111,12 @@ class Space:
     def count(self) -> float:
         """The number of configurations."""
         return math.prod(axis.count for axis in self.axes)
+
+    @property
+    def checked_by_axis(self) -> list[Sequence[Cell]]:
+        """The default and the cells of the ends of an axis, for each axis."""
+        ends = iter(self.checked[1:])
+        return [[self.checked[0], *islice(ends, len(axis.ends))] for axis in self.axes]
 
 
 def is_search(overrides: Sequence[str]) -> bool:

@@ -21,7 +21,7 @@ from omegaconf import DictConfig, ListConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from runner.config import arguments
-from runner.config.choices import conf_packages
+from runner.config.choices import conf_folders
 from runner.config.frozen import CONF, FrozenConfig, files_of, read_mapping
 from runner.config.hydra_internals import key_of, node_of, raw_value
 from runner.config.schema import load
@@ -145,13 +145,9 @@ def own_values(overrides: Sequence[str], folders: Sequence[str]) -> Allowed:
 
 
 def _files(folders: Sequence[str]) -> Iterator[Path]:
-    places = [CONF, *map(Path, folders), *(_folder_of(point) for point in conf_packages())]
+    places = [CONF, *map(Path, folders), *(Path(str(files(package))) for _, package in conf_folders())]
     for place in places:
         yield from files_of(place)
-
-
-def _folder_of(point: EntryPoint) -> Path:
-    return Path(str(files(point.value)))
 
 
 def _tree(path: Path) -> Mapping[str, Any]:
@@ -378,12 +374,13 @@ def installed_class(target: str) -> type | None:
 
 @cache
 def _installed_packages() -> frozenset[str]:
-    return frozenset([*OWN_PACKAGES, *(name for point in conf_packages() for name in _packages(point))])
+    return frozenset(
+        [*OWN_PACKAGES, *(name for point, package in conf_folders() for name in _packages(point, package))]
+    )
 
 
-def _packages(point: EntryPoint) -> Iterator[str]:
+def _packages(point: EntryPoint, package: str) -> Iterator[str]:
     """The package of the configuration folder, and the other packages of its distribution."""
-    package = point.value.partition(":")[0].strip()
     yield package.rpartition(".")[0] or package
     for path in (point.dist.files if point.dist is not None else None) or ():
         if len(path.parts) == 2 and path.parts[1] == "__init__.py" and path.parts[0].isidentifier():

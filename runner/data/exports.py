@@ -23,11 +23,13 @@ Rows = Sequence[tuple[int | None, Row]]
 
 @dataclass(frozen=True, slots=True)
 class Export:
-    """A recognised export. `rows`: (line, row, cells by field); `sources`: field -> its place in the form."""
+    """A recognised export. `rows`: (line, row, cells by field); `sources`: field -> its place in the form; `unused`:
+    places that no field takes."""
 
     name: str
     rows: Sequence[tuple[int | None, Row, Cells]]
     sources: Mapping[str, str]
+    unused: Sequence[str] = ()
 
 
 def recognise(table: Table) -> Export | None:
@@ -59,6 +61,7 @@ def _has(*names: str) -> Callable[[Table], bool]:
 # --- promptfoo --------------------------------------------------------------------------------------
 
 EXPECTED = "__expected"
+SYSTEM = "system"  # key of a cell: (which of several systems answered, the id of the test)
 LEFT = "left_checks"  # key of a cell: types of assertions without a check here
 LISTS_OF_TEXTS = ("contains-all", "contains-any", "icontains-all", "icontains-any")
 PLAIN_VALUES = ("contains-json", "is-json")
@@ -116,12 +119,22 @@ def _read_promptfoo_results(table: Table) -> Export:
         cells["answer"] = response.get("output") if isinstance(response, dict) else response
         cells |= _checks(case.get("assert") or row.get("assert") or [], row["vars"])
         if len(systems) > 1:
+            cells[SYSTEM] = f"{_provider(row)}/{row.get('promptIdx', 0)}", str(cells["id"])
             cells["id"] = f"{cells['id']}@{_provider(row)}/{row.get('promptIdx', 0)}"
             cells["tags"] = [f"provider:{_provider(row)}", f"prompt:{row.get('promptIdx', 0)}"]
         results.append((line, row, cells))
-    return Export(
-        "promptfoo results", results, _sources(results, {"answer": "response.output", "checks": "testCase.assert"})
-    )
+    sources = _sources(results, {"answer": "response.output", "checks": "testCase.assert"})
+    return Export("promptfoo results", results, sources, list(_unused_results([row for _, row in rows])))
+
+
+def _unused_results(rows: Sequence[Row]) -> Iterator[str]:
+    """The variables that no field takes, and the scores of promptfoo: scores are computed again from the checks."""
+    for name in dict.fromkeys(name for row in rows for name in row["vars"]):
+        if any(name in row["vars"] and name not in _vars_by_field(row["vars"]).values() for row in rows):
+            yield f"vars.{name}"
+    yield from (name for name in ("score", "success") if any(row.get(name) is not None for row in rows))
+    for name in dict.fromkeys(name for row in rows for name in row.get("namedScores") or ()):
+        yield f"namedScores.{name}"
 
 
 def _provider(row: Row) -> str:
@@ -204,15 +217,20 @@ def _quoted_parts(text: str) -> list[str]:
 
 
 def _of_vars(variables: Mapping[str, Any], id: str) -> Cells:
+    return {"id": id, **{field: variables[name] for field, name in _vars_by_field(variables).items()}}
+
+
+def _vars_by_field(variables: Mapping[str, Any]) -> dict[str, str]:
+    """Field -> the variable that it is taken from."""
     names = [str(name) for name in variables]
-    cells: Cells = {}
+    cells: dict[str, str] = {}
     for field in ("id", "question", "contexts", "reference", "history", "language", "tags"):
         name = guess(field, [name for name in names if name not in cells.values()])
         if name is not None:
             cells[field] = name
     if "question" not in cells and len(names) == 1:
         cells["question"] = names[0]
-    return {"id": id, **{field: variables[name] for field, name in cells.items()}}
+    return cells
 
 
 def _checks(assertions: Sequence[Any], variables: Mapping[str, Any]) -> Cells:

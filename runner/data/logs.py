@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from runner.data.columns import Cases, Column, chosen_columns, column_names, left_columns
-from runner.data.exports import LEFT, recognise
+from runner.data.exports import LEFT, SYSTEM, recognise
 from runner.data.problems import ProblemLog, why_empty
 from runner.data.tables import Row, Table
 from runner.errors import RunnerError
@@ -18,7 +18,7 @@ from runner.errors import RunnerError
 class Logs:
     """`cases`: (line of the file or None, case for runner.data.queries). `column_names`: field -> column or place in
     the form. `repeated_ids`: ids that got a number. `left_checks`: counts of assertions without a check here, by
-    type."""
+    type; `systems`: of an export of several systems, id of a case -> (the system that answered, the id of its test)."""
 
     form: str
     column_names: Mapping[str, str]
@@ -28,6 +28,18 @@ class Logs:
     blank_answers: int
     repeated_ids: int
     left_checks: Mapping[str, int]
+    systems: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+
+    @property
+    def by_system(self) -> dict[str, list[dict[str, Any]]]:
+        """The cases of each of several systems, with the ids of the tests, which all systems share; empty for one."""
+        found: dict[str, list[dict[str, Any]]] = {}
+        for _, case in self.cases:
+            if case["id"] in self.systems:
+                system, id = self.systems[case["id"]]
+                kept = {name: value for name, value in case.items() if name != "tags"}
+                found.setdefault(system, []).append({**kept, "id": id})
+        return found
 
 
 def logs_of(
@@ -67,12 +79,12 @@ def logs_of(
     log.stop_if_strict()
     if not usable:
         raise error(f"{key}: no row of {path} can be used{why_empty(log, path)}")
-    unused_columns = [] if export else left_columns(originals, column_of.values())
+    unused_columns = export.unused if export else left_columns(originals, column_of.values())
     form = export.name if export else table.shown
     left_checks = Counter(name for _, _, cells in rows for name in cells.get(LEFT, ()))
-    return Logs(
-        form, sources, unused_columns, usable, cases.counts, cases.blank_answers, cases.repeated_ids, left_checks
-    )
+    systems = {str(cells["id"]): cells[SYSTEM] for _, _, cells in rows if SYSTEM in cells}
+    counted = (cases.counts, cases.blank_answers, cases.repeated_ids, left_checks)
+    return Logs(form, sources, unused_columns, usable, *counted, systems)
 
 
 def _cells(row: Row, columns: Mapping[str, Column]) -> dict[str, Any]:

@@ -21,13 +21,14 @@ if TYPE_CHECKING:
 Direction = Literal["higher", "lower"]
 Better = Literal["higher", "lower", "neither"]
 Group = Literal["right", "retrieval", "memory", "traces", "agent", "links", "own", "answers", "unanswerable", "repeats"]
-View = Literal["sweeps", "slices", "cases", "worst"]
+View = Literal["run", "sweeps", "slices", "cases", "worst"]
 Grade = Literal["excellent", "good", "fair", "needs_work"]
 Words = Mapping[str, str]  # language (en, ko) -> text
 
 K = "k"  # in `depends`: cut off at k, the run's own or a fixed one
 PATCHED = "_patched"
 LAST_QUALITY = 9
+MIN_DECIDED = 0.5  # share of the cases below which a metric that leaves some undecided decides no verdict and no gate
 GROUPS: tuple[Group, ...] = get_args(Group)  # in the order in which a report shows them
 BY_DEFAULT: frozenset[View] = frozenset({"sweeps", "cases"})
 
@@ -57,16 +58,20 @@ class Metric:
     grades       None: it has none. Only for shares of the best that can be reached: better higher, from 0 to 1
     no_grade     why it has none, where a reader expects one
     main         decides the verdict on two runs. Where an evaluation has no main metric, all do
-    main_beside  a main metric only where this one has values as well
+    main_beside  a main metric, and shown in the tables of a run, only where this one has values as well
     depends      names of the identity that must be equal for two values to be comparable, `k` for a metric that is
                  cut off at k; None: all but what an experiment varies
     group        the table that it stands in
     headline     its place among the few metrics that stand for a run where there is no room for all, from 0
-    shown        where else it is shown: columns of sweeps, of slices and of the cases of a page; `worst`: it decides
-                 which cases went worst
+    shown        where else it is shown: at the end of a run; columns of sweeps, of slices and of the cases of a page;
+                 `worst`: it decides which cases went worst
     quality      the main metrics with the lowest one are the quality that a sweep weighs against cost, of those that
                  do not say it the first; None: never
     tells_right  a case with 1 is right, one with less is wrong
+    decided_by   the label of a case that names the rule by which its value was decided; a case with that label and
+                 without a value is undecided: it counts as the middle of the range in comparisons
+    rules        rule -> its kind; pairs that were decided by rules of different kinds are not compared. The kind ""
+                 goes with any; a rule that is not listed is a kind of its own
     short        its label where a column is narrow; may have line breaks
     summary      its name in summaries, where the mean has one of its own
     """
@@ -86,6 +91,8 @@ class Metric:
     shown: frozenset[View] = BY_DEFAULT
     quality: int | None = LAST_QUALITY
     tells_right: bool = False
+    decided_by: str = ""
+    rules: Words = field(default_factory=dict)
     short: Words = field(default_factory=dict)
     summary: str = ""
 
@@ -230,6 +237,11 @@ class Variant:
         return self.is_whole and self.metric is not None and self.metric.main and self.direction is not None
 
     @property
+    def is_added_main(self) -> bool:
+        """Whether it decides verdicts beside the metrics of an evaluation: somebody asked for it by name."""
+        return self.is_main and self.fixed is None and self.metric is not None and self.metric.group == "own"
+
+    @property
     def is_headline(self) -> bool:
         """Whether it may be the headline of a report."""
         is_one = self.metric is not None and self.metric.headline is not None
@@ -292,6 +304,44 @@ class Catalogue:
         place = len(self._places) if metric is None else self._places[metric.name]
         return Variant(name, metric, part, base, cutoff, measure != suffix, place)
 
+    def normal_name(self, name: str) -> str:
+        """One form of all names that people write for a metric.
+
+        Args:
+            name: a name in summaries or in rows (`mean_faithfulness`, `faithfulness`), a cutoff as in papers or in
+                files (`nDCG@5`, `ndcg_at_5`), or none, which is the run's own k (`recall`, `recall@k`).
+
+        Returns:
+            The name in summaries, with its cutoff (`mean_faithfulness`, `ndcg_at_5`, `recall_at_k`); `name` where no
+            such metric is declared.
+        """
+        plain = name.replace("@", "_at_")
+        for form in (name, plain, plain.casefold()):
+            variant = self.variant(form)
+            if variant.metric is not None:
+                part = f"{variant.part}/" if variant.part else ""
+                cutoff = f"_at_{variant.cutoff or K}" if variant.metric.has_cutoffs else ""
+                return f"{part}{variant.metric.in_summaries}{cutoff}{PATCHED if variant.patched else ''}"
+        return name
+
+    def name_among(self, name: str, names: Iterable[str]) -> str | None:
+        """The one of some names that a person means; None where none of them is meant.
+
+        Args:
+            name: what a person wrote, as for `normal_name`.
+            names: those of a summary, or of rows.
+        """
+        known = list(names)
+        if name in known:
+            return name
+        wanted = self.normal_name(name)
+        return next((each for each in known if self.normal_name(each) == wanted), None)
+
+    @property
+    def spellings(self) -> Sequence[str]:
+        """The names of the metrics in rows and in summaries, without cutoffs."""
+        return tuple(dict.fromkeys(name for metric in self.metrics for name in (metric.in_summaries, metric.name)))
+
     def direction(self, name: str) -> Direction | None:
         """`higher` or `lower` is better; None for neither, and for a metric that was not declared."""
         return self.variant(name).direction
@@ -305,9 +355,9 @@ class Catalogue:
         return sorted(names, key=lambda name: self.variant(name).priority)
 
     def headlines(self, names: Collection[str]) -> list[str]:
-        """The few headline metrics of a run among these, in order; the main metrics where none is declared a
-        headline."""
-        found = [name for name in names if self.variant(name).is_headline]
+        """The few headline metrics of a run among these, in order, with the main metrics that somebody added to an
+        evaluation (group `own`); all main metrics where none is declared a headline."""
+        found = [name for name in names if self.variant(name).is_headline or self.variant(name).is_added_main]
         main = (name for name in names if self.variant(name).is_main and self.variant(name).fixed is None)
         return self.in_order(found or main)
 

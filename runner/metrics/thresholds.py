@@ -6,6 +6,7 @@ lower. It is held against the mean in summary.json, over all cases or those of o
     passed        the mean reaches the limit; exactly the limit is enough
     not_reached   it does not
     no_value      no case has a value, so that nothing shows that the limit is reached: it counts as not reached
+    undecided     fewer than half of the cases are decided: neither reached nor missed
     unknown       the run has no such metric or slice
 """
 
@@ -18,9 +19,9 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from runner.errors import Problem, did_you_mean
-from runner.metrics.metric import Catalogue, Direction, K
+from runner.metrics.metric import MIN_DECIDED, Catalogue, Direction, K
 
-Status = Literal["passed", "not_reached", "no_value", "unknown"]
+Status = Literal["passed", "not_reached", "no_value", "undecided", "unknown"]
 KEY = "threshold"
 RECORDS = "thresholds"  # the key of summary.json
 DIMENSIONS = ("language", "difficulty", "tag", "team", "domain")
@@ -131,7 +132,7 @@ def _leaves(given: Mapping[Any, Any], path: tuple[str, ...]) -> Iterator[tuple[t
 def metric_problems(thresholds: Sequence[Threshold], catalogue: Catalogue, cutoffs: Sequence[int]) -> Iterator[Problem]:
     """The faults of thresholds that the metrics declared by an evaluation reveal."""
     for threshold in thresholds:
-        variant = catalogue.variant(threshold.metric)
+        variant = catalogue.variant(catalogue.normal_name(threshold.metric))
         if (problem := name_problem(threshold.key, threshold.metric, catalogue, cutoffs)) is not None:
             yield problem
         elif not variant.range[0] <= threshold.limit <= variant.range[1]:
@@ -140,10 +141,11 @@ def metric_problems(thresholds: Sequence[Threshold], catalogue: Catalogue, cutof
 
 
 def name_problem(key: str, name: str, catalogue: Catalogue, cutoffs: Sequence[int]) -> Problem | None:
-    """The fault of a metric that a setting names, which must have a direction."""
-    variant, names = catalogue.variant(name), _names(catalogue, cutoffs)
+    """The fault of a metric that a setting names, in any form that `Catalogue.normal_name` reads; it must have a
+    direction."""
+    variant, names = catalogue.variant(catalogue.normal_name(name)), _names(catalogue, cutoffs)
     if variant.metric is None:
-        near = did_you_mean(name, names)
+        near = did_you_mean(name, [*names, *catalogue.spellings])
         meant = near if "did you mean" in near else f"; declared are {', '.join(names)}"
         return Problem(key, f"nothing declares which way '{name}' is better{meant}")
     if variant.direction is None:
@@ -194,29 +196,34 @@ def check(thresholds: Sequence[Threshold], summary: Mapping[str, Any], catalogue
 
 
 def _result(threshold: Threshold, summary: Mapping[str, Any], catalogue: Catalogue) -> Result:
-    direction = catalogue.direction(threshold.metric)
-    request = (threshold.metric, threshold.dimension, threshold.value, threshold.limit, direction)
+    variant = catalogue.variant(catalogue.normal_name(threshold.metric))
+    place = (threshold.dimension, threshold.value, threshold.limit, variant.direction)
     estimates: Mapping[str, Any] = summary.get("metrics") or {}
     if threshold.dimension:
         slices = (summary.get("slices") or {}).get(threshold.dimension) or {}
         if threshold.value not in slices:
-            return Result(*request, "unknown", problem=f"{threshold.key}: {_no_slice(threshold, slices)}")
+            problem = f"{threshold.key}: {_no_slice(threshold, slices)}"
+            return Result(threshold.metric, *place, "unknown", problem=problem)
         estimates = slices[threshold.value]
-    if direction is None:
+    if variant.direction is None:
         problem = f"{threshold.key}: nothing declares which way '{threshold.metric}' is better"
-        return Result(*request, "unknown", problem=problem)
-    variant = catalogue.variant(threshold.metric)
-    if threshold.metric not in estimates and (variant.part or variant.is_own_k):
+        return Result(threshold.metric, *place, "unknown", problem=problem)
+    name = catalogue.name_among(threshold.metric, estimates)
+    if name is None and (variant.part or variant.is_own_k):
         problem = f"{threshold.key}: the run has no metric '{threshold.metric}'"
-        return Result(*request, "unknown", problem=f"{problem}{did_you_mean(threshold.metric, estimates)}")
-    estimate = estimates.get(threshold.metric) or {}
-    value = estimate.get("value")
+        problem += did_you_mean(threshold.metric, estimates)
+        return Result(threshold.metric, *place, "unknown", problem=problem)
+    metric = name or threshold.metric
+    estimate = estimates.get(metric) or {}
+    value, n_undecided = estimate.get("value"), int(estimate.get("undecided") or 0)
+    if n_undecided > (1 - MIN_DECIDED) * (n_undecided + int(estimate.get("n_scored") or 0)):
+        return Result(metric, *place, "undecided", value, n=int(estimate["n"]), n_scored=int(estimate["n_scored"]))
     if value is None:
-        return Result(*request, "no_value", n=int(estimate.get("n") or 0))
-    distance = value - threshold.limit if direction == "higher" else threshold.limit - value
+        return Result(metric, *place, "no_value", n=int(estimate.get("n") or 0))
+    distance = value - threshold.limit if variant.direction == "higher" else threshold.limit - value
     status: Status = "passed" if distance >= -ROUNDING else "not_reached"
     counts = int(estimate["n"]), int(estimate.get("n_scored", estimate["n"]))
-    return Result(*request, status, value, estimate.get("ci_low"), estimate.get("ci_high"), *counts)
+    return Result(metric, *place, status, value, estimate.get("ci_low"), estimate.get("ci_high"), *counts)
 
 
 def exit_code(records: Sequence[Mapping[str, Any]]) -> int:

@@ -4,12 +4,14 @@ continuous integration show as tests.
 One test suite for each comparison: a test for whether the runs are comparable, one for each rule, one for each case
 that must not break. A rule that was not evaluated, or that is underpowered, is skipped, not passed. One test suite for
 the thresholds of a run.
+The file of a sweep has one test suite for each of its runs, with all of these tests, and one for whether it ended.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from xml.etree.ElementTree import Element, ElementTree, SubElement, indent
 
@@ -46,13 +48,50 @@ def no_place_for_junit(path: Path) -> str | None:
     return None
 
 
+@dataclass(frozen=True, slots=True)
+class CellResult:
+    """One run of a sweep: what it was made with; why it did not end, if so; its comparison and its thresholds."""
+
+    name: str
+    error: str
+    record: Record | None
+    run: Document | None
+
+
 def write_junit(path: Path, records: Sequence[Record], say: Wording, run: Document | None = None) -> None:
     """Write a JUnit file of comparisons, and of the thresholds of a run that has some."""
     root = Element("testsuites", name="runner compare" if records else "runner")
     for record in records:
-        _suite(root, record, say)
+        own = own_wording(say, record)
+        name = own("compare.panel", baseline=record["baseline"]["label"], candidate=record["candidate"]["label"])
+        suite = SubElement(root, "testsuite", name=_clean(name))
+        _add_comparison(suite, record, say)
     if run is not None and records_of(run):
-        _thresholds(root, run)
+        name = f"{run.say('threshold.title')}: {run.run.get('id', '')}"
+        _add_thresholds(SubElement(root, "testsuite", name=_clean(name)), run)
+    _write(root, path)
+
+
+def write_junit_of_sweep(path: Path, cells: Sequence[CellResult], say: Wording) -> None:
+    """Write a JUnit file with a test suite for each run of a sweep."""
+    root = Element("testsuites", name="runner")
+    for cell in cells:
+        suite = SubElement(root, "testsuite", name=_clean(cell.name))
+        ended = _case(suite, "run", "run")
+        if cell.error:
+            _failure(ended, cell.error, "run")
+        if cell.record is not None:
+            _add_comparison(suite, cell.record, say)
+        if cell.run is not None and records_of(cell.run):
+            _add_thresholds(suite, cell.run)
+    _write(root, path)
+
+
+def _write(root: Element, path: Path) -> None:
+    for suite in root:
+        suite.set("tests", str(len(suite.findall("testcase"))))
+        for kind, name in (("failure", "failures"), ("skipped", "skipped")):
+            suite.set(name, str(len(suite.findall(f"testcase/{kind}"))))
     for name in ("tests", "failures", "skipped"):
         root.set(name, str(sum(int(suite.get(name) or 0) for suite in root)))
     indent(root)
@@ -60,10 +99,8 @@ def write_junit(path: Path, records: Sequence[Record], say: Wording, run: Docume
         ElementTree(root).write(scratch, encoding="utf-8", xml_declaration=True)
 
 
-def _suite(root: Element, record: Record, say: Wording) -> None:
+def _add_comparison(suite: Element, record: Record, say: Wording) -> None:
     say = own_wording(say, record)
-    name = say("compare.panel", baseline=record["baseline"]["label"], candidate=record["candidate"]["label"])
-    suite = SubElement(root, "testsuite", name=_clean(name))
     comparable = _case(suite, "comparable")
     problems = warnings(record, say)
     if record["exit_code"] == 5:
@@ -82,24 +119,17 @@ def _suite(root: Element, record: Record, say: Wording) -> None:
     SubElement(suite, "system-out").text = _clean(
         "\n".join([headline(record, say), *changes(record, say), *cluster_lines(record, say), *gate_lines(record, say)])
     )
-    _count(suite)
 
 
-def _thresholds(root: Element, run: Document) -> None:
+def _add_thresholds(suite: Element, run: Document) -> None:
     say = run.say
-    suite = SubElement(root, "testsuite", name=_clean(f"{say('threshold.title')}: {run.run.get('id', '')}"))
     for record in records_of(run):
         test = _case(suite, f"{name_of(record, run)} {limit_text(record, say)}", "threshold")
-        if record["status"] != "passed":
+        if record["status"] == "undecided":
+            SubElement(test, "skipped", message=_clean(line_of(record, run)))
+        elif record["status"] != "passed":
             _failure(test, record["problem"] or line_of(record, run), "threshold")
     SubElement(suite, "system-out").text = _clean("\n".join(line_of(record, run) for record in records_of(run)))
-    _count(suite)
-
-
-def _count(suite: Element) -> None:
-    suite.set("tests", str(len(suite.findall("testcase"))))
-    for name in ("failure", "skipped"):
-        suite.set("failures" if name == "failure" else name, str(len(suite.findall(f"testcase/{name}"))))
 
 
 def _case(suite: Element, name: str, kind: str = "regression") -> Element:

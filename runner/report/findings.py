@@ -15,9 +15,18 @@ from runner.report.comparison_words import Record, chance, interval, list_items,
 from runner.report.diagnosis import withheld_note
 from runner.report.document import Document
 from runner.report.run import stage_name, stages_of
+from runner.report.search import searched_best
 from runner.report.sweep import Sweep
 from runner.report.sweep_answers import ROWS
-from runner.report.sweep_comparison import differing_metrics, has_others, label, obstacles, run_label, warnings
+from runner.report.sweep_comparison import (
+    best_of_many,
+    differing_metrics,
+    has_others,
+    label,
+    obstacles,
+    run_label,
+    warnings,
+)
 from runner.system.folder import open_run
 from runner.words.wording import Wording
 
@@ -46,8 +55,11 @@ def findings(sweep: Sweep, folder: Path) -> Section | None:
 
 
 def leading_run(sweep: Sweep) -> str | None:
-    """The run that failing questions are named of: the best by the first main metric, else the first that ended."""
+    """The run that failing questions are named of: what a search found to be best, else the best by the first main
+    metric, else the first that ended."""
     completed = [cell.folder for cell in sweep.cells if cell.status == "completed" and cell.run]
+    if (found := searched_best(sweep)) in completed:
+        return found
     entries = differing_metrics(sweep) if has_others(sweep) else []
     best = entries[0]["best"] if entries else None
     return best if best in completed else next(iter(completed), None)
@@ -77,6 +89,8 @@ def _evidence_lines(sweep: Sweep) -> Iterator[str]:
     for verdict in (BETTER, WORSE):
         if names_of := [line for entry in further_entries if (line := _runs_that_are(verdict, sweep, entry))]:
             yield say(f"brief.{verdict}", baseline=baseline, metrics=list_items(names_of, say))
+    if line := best_of_many(sweep):
+        yield line
 
 
 def obstacle_lines(sweep: Sweep) -> Iterator[str]:
@@ -151,11 +165,13 @@ def _stage_tables(stages: Sequence[tuple[str, int, str]], say: Wording) -> Itera
 
 
 def has_more_k(sweep: Sweep, leader: str) -> bool:
-    """Whether a run differs from the best by more chunks, so that the advice to raise k is refuted."""
+    """Whether a run differs from the best by more chunks, so that the advice to raise k is refuted. A search tried them
+    with the other settings."""
     if not (has_others(sweep) and differing_metrics(sweep)):
         return False
     chunks = {cell.folder: int(cell.params.get("k") or 0) for cell in sweep.cells if cell.status == "completed"}
-    return len(sweep.params) == 1 and max(chunks.values(), default=0) > chunks.get(leader, 0)
+    is_alone = len(sweep.params) == 1 or searched_best(sweep) is not None
+    return is_alone and max(chunks.values(), default=0) > chunks.get(leader, 0)
 
 
 def questions_at(document: Document, stages: Sequence[str]) -> Mapping[str, list[str]]:

@@ -101,7 +101,7 @@ class Offer:
     words: Traversable | None
     pipeline: Pipeline
     run_facts: Callable[[Run], Iterable[tuple[str, str]]]
-    missing: str = ""  # the evaluation whose class may not be loaded, or is not there
+    missing: str = ""  # the evaluation whose class may not be loaded, or is not there: its stored sections are shown
 
 
 def offer_of(run: Run) -> Offer:
@@ -136,7 +136,9 @@ def _offer(target: str) -> Offer:
 
     cls = installed_class(target)
     if cls is None:
-        return replace(_NOTHING, missing=target)
+        from runner.report.stored_sections import stored_sections
+
+        return replace(_NOTHING, sections=stored_sections, missing=target)
     return Offer(
         getattr(cls, "sections", _offer_nothing),
         getattr(cls, "sweep_sections", _offer_nothing),

@@ -26,6 +26,18 @@ def search(sweep: Sweep) -> Section | None:
     return section("search", sweep.say("search.title"), *notes, _table(sweep, record))
 
 
+def searched_best(sweep: Sweep) -> str | None:
+    """The run to go on with: the first of the best, or the default where the held-out questions say that the best is
+    worse. None for a sweep without a search, and where nothing is best."""
+    record = sweep.head.get("search")
+    if not isinstance(record, Mapping) or not record["best"]:
+        return None
+    best = str(record["best"][0])
+    cells = (cell for entry in record["compared"][:1] for cell in entry["cells"])
+    is_worse = any(cell["folder"] == f"{PREFIX}{best}" and cell.get("verdict") == "worse" for cell in cells)
+    return str(record["default"]) if is_worse else best
+
+
 def sentences(sweep: Sweep, record: Record) -> Iterator[str]:
     """The trials; the best one; its result on the held-out questions."""
     say = sweep.say
@@ -39,6 +51,8 @@ def sentences(sweep: Sweep, record: Record) -> Iterator[str]:
         yield say("search.nothing")
         return
     yield _best(sweep, record)
+    if record["completed"] > 1:
+        yield say("search.best_of_many", trials=record["completed"])
     if record["best"] == [record["default"]]:
         yield say("search.is_default", run=run_label(sweep, record["default"]))
     elif not record["compared"]:

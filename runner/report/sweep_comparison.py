@@ -7,6 +7,8 @@ much of the gap between a floor and a ceiling they close.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import sqrt
+from statistics import NormalDist, median
 from typing import Any
 
 from runner.report import metric
@@ -27,6 +29,7 @@ from runner.report.markdown import Markdown
 from runner.report.sweep import Sweep
 from runner.system.folder import case_counts
 
+MANY_RUNS = 4  # from which the best one looks better than it is by more than its own standard error
 SHOWN = 5  # metrics in the terminal; more do not fit 80 columns
 EQUAL = "="
 NOT_WORDS = ("true", "false", "null", "none", "auto")
@@ -151,6 +154,40 @@ def near_best(sweep: Sweep) -> str:
         runs = say("sweep.near_all") if len(near) == len(entry["cells"]) else names(sweep, near)
         sets.append(f"{label(sweep, entry['name'])}: {runs}")
     return say("sweep.near_best", sets="; ".join(sets)) if sets else ""
+
+
+def best_of_many(sweep: Sweep) -> str:
+    """By how much the best of many runs looks too good where all are equal; empty for few runs."""
+    entries = differing_metrics(sweep) if has_others(sweep) else []
+    cells = entries[0]["cells"] if entries else []
+    widths = [cell["ci_high"] - cell["ci_low"] for cell in cells if cell.get("ci_low") is not None]
+    if len(cells) < MANY_RUNS or not widths:
+        return ""
+    best = next(cell for cell in cells if cell["folder"] == entries[0]["best"])
+    return sweep.say(
+        "sweep.best_of_many",
+        run=run_label(sweep, best["folder"]),
+        metric=label(sweep, entries[0]["name"]),
+        value=metric.four(best["value"], sweep.say),
+        count=len(cells),
+        excess=metric.four(excess_of_best(widths, len(cells)), sweep.say),
+    )
+
+
+def excess_of_best(widths: Sequence[float], n_runs: int) -> float:
+    """By how much the best mean of equal runs is expected to be above their common mean.
+
+    Args:
+        widths: of the 95 % intervals of differences between runs over the same cases.
+        n_runs: runs.
+
+    Returns:
+        The standard error of a mean beside what the cases have in common, which is that of a difference divided by the
+        root of 2, times the expected largest of n standard normal numbers (Blom 1958: quantile (n - 3/8) / (n + 1/4)).
+    """
+    normal = NormalDist()
+    own_error = median(widths) / (2 * normal.inv_cdf(0.975)) / sqrt(2)
+    return own_error * normal.inv_cdf((n_runs - 0.375) / (n_runs + 0.25))
 
 
 def would_find(sweep: Sweep) -> str:

@@ -39,7 +39,7 @@ async def prepare_ahead(judges: Iterable[object], *, reports: bool, is_waiting: 
     if not is_waiting:
         yield
         return
-    modules = sorted({type(judge).__module__ for judge in judges})
+    modules = sorted({judge.__class__.__module__ for judge in judges})
     task = asyncio.create_task(_after_a_pause(modules, reports=reports))
     try:
         yield

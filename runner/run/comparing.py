@@ -23,7 +23,7 @@ from runner.config.options import thresholds_of
 from runner.config.references import NAMES
 from runner.errors import ConfigError, DataError, InputError, Problem, RunnerError, did_you_mean
 from runner.metrics import thresholds
-from runner.metrics.catalogue import catalogue_of
+from runner.metrics.catalogue import catalogue_of, merge_catalogues
 from runner.metrics.clusters import AUTO, NONE, cluster_key
 from runner.metrics.metric import Catalogue
 from runner.protocols import Case, attribute_of
@@ -72,7 +72,8 @@ def look_up(cells: Sequence[Cell]) -> Baseline:
     except InputError as error:
         raise type(error)(f"compare: {error}") from None
     for cell in cells:
-        demand_known(build(cell.cfg.regression).root, side.snapshot.metrics, "baseline")
+        catalogue = merge_catalogues([side.snapshot.catalogue, _declared(cell.cfg) or Catalogue()])
+        demand_known(build(cell.cfg.regression).root, side.snapshot.metrics, "baseline", catalogue)
     return Baseline(place)
 
 
@@ -87,7 +88,7 @@ def _check(cells: Sequence[Cell]) -> None:
     if cfg.compare is None:
         needs = "needs a run to compare with; give one with compare=BASELINE"
         problems += [Problem(name, needs) for name in ("fail_on_regression", "allow_incomparable") if cfg[name]]
-        if cfg.junit is not None and not thresholds_of(cfg)[0]:
+        if cfg.junit is not None and not any(thresholds_of(cell.cfg)[0] for cell in cells):
             either = (
                 "needs a run to compare with; give one with compare=BASELINE, "
                 "or a value to reach with threshold.METRIC=NUMBER"
@@ -95,7 +96,7 @@ def _check(cells: Sequence[Cell]) -> None:
             problems.append(Problem("junit", either))
     for name, no_place in (("save_snapshot", no_place_for_a_file), ("junit", _no_place_for_junit)):
         path = cfg[name]
-        if path is not None and len(cells) > 1:
+        if path is not None and len(cells) > 1 and name != "junit":  # which has a suite for each run
             problems.append(Problem(name, "this command has several runs, each with a file of its own in its folder"))
         elif path is not None and (problem := no_place(Path(path))) is not None:
             problems.append(Problem(name, problem))
@@ -108,12 +109,17 @@ def _check(cells: Sequence[Cell]) -> None:
 
 def _undeclared_thresholds(cfg: DictConfig) -> Iterator[Problem]:
     """Problems of thresholds on metrics that the evaluation does not declare, or that these runs cannot have."""
-    if metric_thresholds := thresholds_of(cfg)[0]:
-        try:
-            catalogue = catalogue_of(build(cfg.evaluation).root)
-        except Exception:  # its own run reports it, with a log
-            return
+    metric_thresholds = thresholds_of(cfg)[0]
+    if metric_thresholds and (catalogue := _declared(cfg)) is not None:
         yield from thresholds.metric_problems(metric_thresholds, catalogue, list(cfg.cutoffs))
+
+
+def _declared(cfg: DictConfig) -> Catalogue | None:
+    """The metrics of the evaluation; None where it cannot be built, which its own run reports with a log."""
+    try:
+        return catalogue_of(build(cfg.evaluation).root)
+    except Exception:  # of any component
+        return None
 
 
 def check_slices(cfg: DictConfig, cases: Iterable[Case]) -> None:
@@ -176,11 +182,42 @@ def conclude(job: Job, outcome: Outcome, run: RunFolder) -> Outcome:
     from runner.report.thresholds import not_reached
 
     document = Document.of(run)
-    if job.cfg.junit is not None:
+    if job.cfg.junit is not None and job.sweep_id is None:
         Path(job.cfg.junit).parent.mkdir(parents=True, exist_ok=True)
         write_junit(Path(job.cfg.junit), records, job.say, document)
     code = thresholds.exit_code(run.summary.get(thresholds.RECORDS) or ())
     return _join(outcome, code, not_reached(document))
+
+
+def write_junit_of_cells(path: Path, folder: Path, cells: Sequence[Mapping[str, Any]], language: str) -> None:
+    """Write the JUnit file of a sweep.
+
+    Args:
+        path: the file.
+        folder: of the sweep.
+        cells: the runs as sweep.json has them.
+        language: of its texts.
+    """
+    from runner.report.comparison_junit import CellResult, write_junit_of_sweep
+    from runner.report.document import Document
+    from runner.system.folder import open_run
+    from runner.system.metadata import read_json
+    from runner.words.wording import LANGUAGES
+
+    results = []
+    for cell in cells:
+        place = folder / str(cell["folder"])
+        ended = cell["status"] == "completed"
+        results.append(
+            CellResult(
+                " ".join(cell["overrides"]) or str(cell["folder"]),
+                "" if ended else str(cell["error_message"] or cell["status"]),
+                read_json(place / FILES[0]) if ended else None,
+                Document.of(open_run(place)) if ended else None,
+            )
+        )
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_junit_of_sweep(path, results, LANGUAGES[language])
 
 
 def thresholds_in(job: Job, summary: Mapping[str, Any], catalogue: Catalogue) -> dict[str, Any]:

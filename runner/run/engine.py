@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, TypeGuard
 
-from runner.config.doors import record_and_timings
+from runner.config.result_checks import record_and_timings
 from runner.errors import InputError, RunnerError, StopRunError, describe_unexpected, text_of
 from runner.llm.metering import charge, metering, so_far
 from runner.protocols import Case, Evaluation, Rejudging, attribute_of

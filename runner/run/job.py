@@ -105,7 +105,7 @@ def head_of(job: Job) -> dict[str, Any]:
         "exit_code": None,
         "error_message": None,
         "experiment": job.experiment,
-        "evaluation_type": evaluation_name(job.cfg),
+        "evaluation_type": evaluation_name(job.cfg, job.choices),
         "k": job.cfg.get("k"),
         "fingerprint": run_fingerprint(job.cfg),
         "frozen": source_of(job.folder.parent if job.sweep_id else job.folder),

@@ -14,8 +14,8 @@ from omegaconf import DictConfig
 
 from runner.config.arguments import shell
 from runner.config.components import BuiltComponents, build
-from runner.config.doors import missing_methods
 from runner.config.options import config_for_hash, options_of
+from runner.config.result_checks import missing_methods
 from runner.errors import (
     BudgetSpentError,
     ComponentError,
@@ -34,7 +34,7 @@ from runner.run.comparing import check_clusters, check_slices, conclude, thresho
 from runner.run.engine import INTERRUPTED, Stop
 from runner.run.job import Job, Outcome, head_of
 from runner.run.results import Finished, Tally, outcome_of, summary_of, write_errors
-from runner.run.score_identity import score_identity
+from runner.run.score_identity import foreign_modules, score_identity
 from runner.run.selection import selected_cases
 from runner.run.serving import PREPARATION, Service, serve
 from runner.system import terminal
@@ -153,7 +153,22 @@ def _run_cases(job: Job, head: dict[str, Any], components: BuiltComponents, star
     summary["status"] = outcome.status
     summary |= thresholds_in(job, summary, catalogue_in(head))
     write_json(job.folder / "summary.json", summary)
+    _store_sections(job, components.root.__class__)
     return outcome, summary
+
+
+def _store_sections(job: Job, evaluation: type) -> None:
+    """Keep what an evaluation outside this program reports, for readers who do not load its class."""
+    if not foreign_modules(evaluation) or not hasattr(evaluation, "sections"):
+        return
+    from runner.report.document import Document
+    from runner.report.stored_sections import write_sections
+    from runner.system.folder import open_run
+
+    document, words = Document.of(open_run(job.folder)), getattr(evaluation, "words", None)
+    if document.offer.missing and words is not None:  # a document knows the words of an installed class
+        document = replace(document, say=document.say.with_words(words))
+    write_sections(document, evaluation)
 
 
 def _serve(service: Service, head: dict[str, Any]) -> tuple[Preparation, Stop | None]:

@@ -18,7 +18,7 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from omegaconf import DictConfig
+from omegaconf import DictConfig, OmegaConf
 
 from runner.compare.sweep import compare_on
 from runner.config.components import build
@@ -43,17 +43,29 @@ DEFAULT = "0"
 REPEATS = 30  # consecutive proposals that were tried before
 MOST_LISTED = 10_000  # configurations that are listed to find an untried one
 
+RANKINGS = "retrieval"  # the group of the metrics of rankings
+# Settings of retrieval that leave the rankings as they are.
+AFTER_RANKING = frozenset({"k", "min_score", "timeout_ms", "warmup", "cutoffs", "high"})
+
 Prepare = Callable[[Plan, Path, Collection[str]], None]
 Words = tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Objective:
-    """A metric by its name in rows, and its direction."""
+    """A metric to optimise; `normal_name`: that of Catalogue.normal_name."""
 
-    name: str
-    summary: str
-    sign: float  # -1.0 where lower is better
+    normal_name: str
+    catalogue: Catalogue
+
+    @property
+    def sign(self) -> float:
+        """-1.0 where lower is better."""
+        return -1.0 if self.catalogue.direction(self.normal_name) == "lower" else 1.0
+
+    def name_in(self, metrics: Collection[str]) -> str:
+        """Its name in a summary with these metrics."""
+        return self.catalogue.name_among(self.normal_name, metrics) or self.normal_name
 
     @property
     def direction(self) -> Literal["minimize", "maximize"]:
@@ -61,26 +73,66 @@ class Objective:
         return "minimize" if self.sign < 0 else "maximize"
 
 
-def objectives_of(cell: Cell, axes: Sequence[Axis]) -> list[Objective]:
-    """The metrics to optimise. Raises ConfigError for a name that is no metric of the evaluation, and for a metric
-    without a direction."""
+def objectives_of(cell: Cell, space: Space) -> list[Objective]:
+    """The metrics to optimise. Raises ConfigError for a name that is no metric of the evaluation, for a metric without
+    a direction, and for an axis that moves none of them."""
     catalogue, options = catalogue_of(build(cell.cfg.evaluation).root), options_of(cell.cfg)
-    wanted, is_k_searched = options.search.metric, any(axis.name == K for axis in axes)
+    wanted, is_k_searched = options.search.metric, any(axis.name == K for axis in space.axes)
     names = [wanted] if isinstance(wanted, str) else wanted or _main(catalogue, options.cutoffs, is_k_searched)
     problems = []
     for name in names:
         problem = name_problem("search.metric", name, catalogue, options.cutoffs)
-        if problem is None and is_k_searched and catalogue.variant(name).is_own_k:
-            fixed = f"{catalogue.variant(name).base}_at_{options.cutoffs[-1]}"
+        variant = catalogue.variant(catalogue.normal_name(name))
+        if problem is None and is_k_searched and variant.is_own_k:
+            fixed = f"{variant.base}_at_{options.cutoffs[-1]}"
             problem = Problem("search.metric", f"'{name}' is cut off at another k in each trial; expected {fixed}")
         problems += [] if problem is None else [problem]
     if not names:
         problems = [Problem("search.metric", "the evaluation has no main metric; expected the name of one")]
-    if len(set(names)) < len(names):
+    if len({catalogue.normal_name(name) for name in names}) < len(names):
         problems.append(Problem("search.metric", "the same metric twice"))
-    if problems:
+    if problems := problems or list(_idle_axes(names, space, catalogue)):
         raise ConfigError(problems)
-    return [_objective(name, catalogue) for name in names]
+    return [Objective(catalogue.normal_name(name), catalogue) for name in names]
+
+
+def _idle_axes(names: Sequence[str], space: Space, catalogue: Catalogue) -> Iterator[Problem]:
+    """The axes that leave all rankings as they are, where the search optimises metrics of rankings alone: those of a
+    fixed cutoff do not depend on how many documents are used."""
+    if not all(_is_of_rankings(name, catalogue) for name in names):
+        return
+    others = [metric.in_summaries for metric in catalogue.metrics if metric.main and metric.group != RANKINGS]
+    advice = f"expected search.metric={others[0]}, which it moves" if others else "leave it out"
+    for axis, cells in zip(space.axes, space.checked_by_axis, strict=True):
+        settings = [_ranking_settings(cell.cfg) for cell in cells]
+        if not _is_of_component(axis, cells[0].cfg) and axis.name not in AFTER_RANKING:
+            continue  # an option of the run, such as sample
+        if settings[0] is not None and all(each == settings[0] for each in settings):
+            yield Problem(axis.name, f"does not move {', '.join(names)}; {advice}")
+
+
+def _is_of_rankings(name: str, catalogue: Catalogue) -> bool:
+    metric = catalogue.variant(catalogue.normal_name(name)).metric
+    return metric is not None and metric.group == RANKINGS
+
+
+def _is_of_component(axis: Axis, cfg: DictConfig) -> bool:
+    """Whether an axis sets a component or a setting of one."""
+    node = OmegaConf.select(cfg, axis.name.partition(".")[0].partition("/")[0])
+    return isinstance(node, DictConfig) and "_target_" in node
+
+
+def _ranking_settings(cfg: DictConfig) -> Any:
+    """The settings that rankings depend on; None for an evaluation of another kind."""
+    stage = OmegaConf.select(cfg, "evaluation.retrieval")
+    if not isinstance(stage, DictConfig):
+        return None
+    settings: Any = OmegaConf.to_container(stage, resolve=True)
+    system = OmegaConf.select(cfg, "system")  # its replies hold rankings, too
+    return [
+        {name: value for name, value in settings.items() if name not in AFTER_RANKING},
+        OmegaConf.to_container(system, resolve=True) if isinstance(system, DictConfig) else None,
+    ]
 
 
 def _main(catalogue: Catalogue, cutoffs: Sequence[int], is_k_searched: bool) -> list[str]:
@@ -92,17 +144,10 @@ def _main(catalogue: Catalogue, cutoffs: Sequence[int], is_k_searched: bool) -> 
     return []
 
 
-def _objective(name: str, catalogue: Catalogue) -> Objective:
-    metric = catalogue.variant(name).metric
-    row = catalogue.row_name(name)
-    summary = metric.in_summaries if metric is not None and row == metric.name else name
-    return Objective(row, summary, -1.0 if catalogue.direction(name) == "lower" else 1.0)
-
-
 def search(plan: Plan, space: Space, folder: Path, prepare: Prepare) -> tuple[Plan, int]:
     """Make the trials and the runs on the held-out questions, and write the result to sweep.json under `search`.
     Returns the plan with all runs, and 130 when interrupted. `prepare` makes the folders."""
-    objectives = objectives_of(plan.cells[0], space.axes)
+    objectives = objectives_of(plan.cells[0], space)
     with _study(folder / STUDY, objectives) as study:
         trials = _Trials(plan, folder, prepare, space, objectives, study)
         code = trials.make_all()
@@ -155,7 +200,7 @@ class _Trials:
         earlier = self._earlier()
         code = self._make(earlier)
         if code == 0 and self.value_of(DEFAULT) is None and self.stopped is None:
-            self.stopped = f"the default has no value of {', '.join(each.name for each in self.objectives)}"
+            self.stopped = f"the default has no value of {', '.join(each.normal_name for each in self.objectives)}"
         while code == 0 and self.stopped is None and (batch := self._next_batch()):
             code = self._make(batch)
         return code
@@ -278,9 +323,18 @@ class _Trials:
         outcome = Outcome.read(self.folder / name)
         if outcome is None or outcome.status != "completed":
             return None
-        metrics = (read_json(self.folder / name / "summary.json") or {}).get("metrics") or {}
-        values: list[Any] = [(metrics.get(objective.summary) or {}).get("value") for objective in self.objectives]
+        metrics = self._metrics(name)
+        values: list[Any] = [(metrics.get(each.name_in(metrics)) or {}).get("value") for each in self.objectives]
         return None if None in values else values
+
+    def _metrics(self, name: str) -> Mapping[str, Any]:
+        return (read_json(self.folder / name / "summary.json") or {}).get("metrics") or {}
+
+    @cached_property
+    def metric_names(self) -> list[str]:
+        """The objectives by their names in rows, once the default is there."""
+        metrics = self._metrics(DEFAULT)
+        return [each.catalogue.row_name(each.name_in(metrics)) for each in self.objectives]
 
     def best(self) -> list[str]:
         """The folders of the runs that no other run beats: one run for one metric, the earliest of equals."""
@@ -335,7 +389,7 @@ def _conclude(trials: _Trials) -> tuple[Plan, int]:
 def _record(trials: _Trials, plan: Plan, best: Sequence[str]) -> dict[str, Any]:
     cfg, folder = plan.cells[0].cfg, trials.folder
     held_out_runs = [f"{HELD_OUT}{name}" for name in best if name != DEFAULT]
-    names = [objective.name for objective in trials.objectives]
+    names = trials.metric_names
     comparisons: list[dict[str, Any]] = []
     if held_out_runs:
         comparisons = compare_on(

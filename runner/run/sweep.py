@@ -16,7 +16,7 @@ from runner.errors import REFUSED, SPENT, InputError, RunnerError
 from runner.llm import ledger
 from runner.run import launchers, shards
 from runner.run.ahead import ready_requests
-from runner.run.comparing import look_up
+from runner.run.comparing import look_up, write_junit_of_cells
 from runner.run.cost import agree_on_cost
 from runner.run.engine import INTERRUPTED
 from runner.run.folders import check_cache, run_folder
@@ -55,7 +55,7 @@ def _launch(plan: Plan) -> tuple[Path, int]:
     if plan.space is not None:
         from runner.run.search import objectives_of
 
-        objectives_of(plan.cells[0], plan.space.axes)
+        objectives_of(plan.cells[0], plan.space)
     if hosts := preflight(checked):
         terminal.note(LANGUAGES[plan.language]("progress.receivers", hosts=", ".join(hosts)))
         if is_here and shards.count_of(plan.cells[0].cfg) == 1:  # other processes have their own
@@ -131,6 +131,8 @@ def _gather(plan: Plan, folder: Path, code: int) -> int:
             cell["folder"] for cell, outcome in zip(runs, outcomes, strict=True) if outcome and outcome.told
         }
         _close_sweep(plan, folder, runs, printed_folders)
+        if (junit := plan.cells[0].cfg.junit) is not None:
+            write_junit_of_cells(Path(junit), folder, runs[: len(plan.cells)], plan.language)
     if code == 0:
         _say_how_to_go_on(outcomes, folder, LANGUAGES[plan.language])
     return most_severe

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Literal
 
@@ -11,7 +12,10 @@ from runner.text.patterns import compile_late
 
 Language = Literal["ko", "en"]
 
+SENTENCE = 2  # words in Hangul, or function words of English, that make a sentence of a text
+
 _HANGUL = compile_late(r"[가-힣ㄱ-ㆎ]+")
+_COMMON_LATIN = compile_late(r"\b[a-z]{3,}\b")  # no names
 _ENGLISH_FUNCTION_WORDS = compile_late(
     r"\b(?:the|a|an|is|are|was|were|be|been|do|does|did|has|have|had|of|in|on|at|to|for|from|with|by|and|or|not|but|if"
     r"|what|who|whom|which|when|where|why|how|can|could|will|would|should|it|its|this|that|these|those|i|you|he|she|we"
@@ -28,6 +32,22 @@ def detect_language(text: str) -> Language:
     """
     korean = len(_HANGUL.findall(text))
     return "ko" if korean and korean >= len(_ENGLISH_FUNCTION_WORDS.findall(text)) else "en"
+
+
+def differ_in_language(text: str, others: Iterable[str]) -> bool:
+    """Whether a text is a sentence in another language than all of the others, so that their words cannot be compared.
+    A name, a number or another phrase without grammar of its own is of every language."""
+    language = _sentence_language(text)
+    languages = {_sentence_language(other) for other in others} - {None}
+    return language is not None and bool(languages) and language not in languages
+
+
+def _sentence_language(text: str) -> str | None:
+    """The language of a text of several words; None where too little tells it."""
+    if len(_HANGUL.findall(text)) >= SENTENCE or len(_ENGLISH_FUNCTION_WORDS.findall(text)) >= SENTENCE:
+        return detect_language(text)
+    is_latin = len(_COMMON_LATIN.findall(text)) >= SENTENCE and not _HANGUL.search(text)
+    return other_language(text) or ("en" if is_latin else None)
 
 
 # Words that are frequent in one language, and none of English.

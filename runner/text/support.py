@@ -200,7 +200,7 @@ class Sources:
         """How far the sources support a claim, and what of it they lack or contradict."""
         if not claim.size:
             return Support(0.0, 0.0)
-        unknown = [quantity.text for quantity in claim.quantities if not self._has(quantity)]
+        unknown = [quantity.text for quantity in claim.quantities if not self._has_of(quantity, claim)]
         counted = unheld_quantifiers(claim.text, self._text)
         absent = [*self._missing_words(claim), *counted]
         size = claim.size + len(counted)
@@ -214,6 +214,13 @@ class Sources:
 
     def _has(self, quantity: Quantity) -> bool:
         return any(quantity.matches(other) for other in self._quantities)
+
+    def _has_of(self, quantity: Quantity, claim: Statement) -> bool:
+        """Whether a sentence with the quantity has a word of the claim, too: 14 days of a trial are not day 14 of a
+        declined card. A claim of nothing but numbers has no word to share."""
+        named = all_forms(word for word in claim.words if word.text not in quantity.text)
+        holders = (each for each in self.sentences if any(quantity.matches(other) for other in each.quantities))
+        return self._has(quantity) and (not named or any(not named.isdisjoint(each.forms) for each in holders))
 
     def _missing_words(self, claim: Statement) -> list[str]:
         """The words of a claim that the passage with most of them lacks."""

@@ -11,13 +11,13 @@ import pytest
 from runner.cli import main
 from runner.config.space import Axis, axes_of
 from runner.metrics.catalogue import built_in_catalogue
-from runner.run.search import _beats, _objective
+from runner.run.search import Objective, _beats
 from runner.run.selection import is_held_out
 from tests.command_line.result_files import read
 from tests.small_data import small_data
 
 DEMO = ["+experiment=retrieval_only", "dataset=demo", "tracking=none", "retriever=keyword"]
-SPACE = ["hydra/sweeper=optuna", "retriever.b=interval(0,1)", "k=range(2,9)"]
+SPACE = ["hydra/sweeper=optuna", "retriever.b=interval(0,1)", "retriever.k1=range(1,9)"]
 
 
 def ids(folder: Path) -> set[str]:
@@ -34,10 +34,10 @@ def test_a_search_names_its_trials_holds_questions_out_and_goes_on(capsys: pytes
     shown = " ".join(capsys.readouterr().out.split())
     found = read("s/sweep.json")
     runs = [read(f"s/{cell['folder']}/run.json") for cell in found["cells"]]
-    assert swept("s")[0] == ["retriever.b=0.75", "k=5"]  # the default
+    assert swept("s")[0] == ["retriever.b=0.75", "retriever.k1=1.5"]  # the default
     for names, run in zip(swept("s"), runs, strict=True):
         config = run["config"]
-        assert names == [f"retriever.b={config['retriever']['b']}", f"k={config['k']}"]
+        assert names == [f"retriever.{name}={config['retriever'][name]}" for name in ("b", "k1")]
 
     record = found["search"]
     whole = [ids(Path("s", str(number))) for number in range(2)]
@@ -46,9 +46,9 @@ def test_a_search_names_its_trials_holds_questions_out_and_goes_on(capsys: pytes
     assert held_out.isdisjoint(whole[0]) and len(held_out | whole[0]) == 40
     assert all(is_held_out(id, 0.3) for id in held_out) and not any(is_held_out(id, 0.3) for id in whole[0])
     assert (record["n_searched"], record["n_held_out"]) == (len(whole[0]), len(held_out))
-    assert record["metrics"] == ["recall_at_10"]  # k differs between trials
+    assert record["metrics"] == ["recall_at_k"]
 
-    values = [read(f"s/{number}/summary.json")["metrics"]["recall_at_10"]["value"] for number in range(2)]
+    values = [read(f"s/{number}/summary.json")["metrics"]["recall_at_k"]["value"] for number in range(2)]
     assert record["values"] == {str(number): [value] for number, value in enumerate(values)}
     assert record["best"] == [str(values.index(max(values)))]
     if record["best"] != ["0"]:
@@ -115,6 +115,11 @@ def test_values_that_do_not_go_together_are_passed_over(tmp_path: Path) -> None:
             ["k=1,2", "search.metric=recall_at_7"],
             "search.metric: the run has no cutoff 7; cutoffs=[1, 3, 5, 10], or _at_k",
         ),
+        (["k=1,2"], "k: does not move recall_at_10; expected search.metric=unanswerable_f1, which it moves"),
+        (
+            ["retriever.b=0,1", "k=1,2", "search.metric=[mrr@3,recall@10]"],
+            "k: does not move mrr@3, recall@10; expected search.metric=unanswerable_f1, which it moves",
+        ),
         (["k=1,2", "search.metric=[mrr,mrr]"], "search.metric: the same metric twice"),
         (["k=1,99"], "k: expected 50 or less, got 99"),
         (["k=range(1,99)"], "k: expected 50 or less, got 98"),
@@ -178,8 +183,9 @@ def test_values_of_an_axis() -> None:
 def test_the_direction_is_that_of_the_metric() -> None:
     catalogue = built_in_catalogue()
     lower = next(metric.name for metric in catalogue.metrics if metric.better == "lower")
-    assert _objective(lower, catalogue).direction == "minimize"
-    assert (_objective("faithfulness", catalogue).summary, _objective("right", catalogue).direction) == (
+    assert Objective(lower, catalogue).direction == "minimize"
+    faithfulness = Objective(catalogue.normal_name("faithfulness"), catalogue)
+    assert (faithfulness.name_in(["right", "mean_faithfulness"]), faithfulness.direction) == (
         "mean_faithfulness", "maximize",
     )  # fmt: skip
-    assert _objective("recall_at_5", catalogue).summary == "recall_at_5"
+    assert Objective(catalogue.normal_name("MRR"), catalogue).name_in(["mrr_at_5", "mrr"]) == "mrr"

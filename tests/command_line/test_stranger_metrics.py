@@ -2,6 +2,7 @@
 runs are shown, and also where the package is not installed."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -126,11 +127,20 @@ def test_its_sections_and_facts_of_cases_stand_in_every_report_in_its_own_words(
     assert "**정답 문서**" not in markdown  # a fact of runner that it has hidden
 
 
-def test_a_folder_whose_package_is_not_here_is_shown_without_its_sections_and_says_so(folder: Path) -> None:
+def test_a_folder_whose_package_is_not_here_is_shown_with_the_sections_that_it_keeps(folder: Path) -> None:
     """Nothing of a package that is not installed as part of runner is imported."""
     english, korean = (render(Document.of(open_run(folder / name))) for name in ("kind", "rude"))
-    assert "> runner_reverse.tone.Tone belongs to no installed package" in english and "Insults heard" not in english
-    assert "runner에 설치된 패키지의 평가가 아니므로" in korean and "| 유해성 |" in korean
+    assert "## Insults heard\n\nNobody was insulted.\n" in english and "belongs to no installed" not in english
+    assert "## 모욕적인 단어\n\n| 단어 | 횟수 |\n| --- | ---: |\n| idiot | 48 |\n" in korean and "| 유해성 |" in korean
+
+
+def test_a_folder_without_stored_sections_says_so(folder: Path, tmp_path: Path) -> None:
+    bare = tmp_path / "bare"
+    shutil.copytree(folder / "kind", bare)
+    (bare / "sections.json").write_text('{"sections": [{"block": "Nonsense"}]}', encoding="utf-8")
+    assert "Insults heard" not in render(Document.of(open_run(bare)))
+    (bare / "sections.json").unlink()
+    assert "> runner_reverse.tone.Tone belongs to no installed package" in render(Document.of(open_run(bare)))
 
 
 def test_toxicity_that_rises_is_worse(folder: Path) -> None:
@@ -260,7 +270,7 @@ def test_a_store_is_told_its_interval_and_the_verdict(folder: Path, tmp_path: Pa
     value, low, high, *_ = table["toxicity"]
     assert low < value < high
     assert {"slice/language/en/toxicity", "slice/language/ko/toxicity"} <= table.keys()
-    assert "shouting" in table and "shouting" not in entry.metrics  # nobody declared it
+    assert "own/shouting" in table and "own/shouting" not in entry.headline  # nobody declared it
     assert (entry.tags["verdict"], entry.tags["regression"]) == ("worse", "none")
     names = [path.name for path in draw(folder / "sweep", tmp_path)]
     assert "metrics_against_evaluation_path.png" in names

@@ -121,3 +121,17 @@ def test_a_slice_that_no_case_is_in_is_an_error_before_the_first_case(capsys: py
         in capsys.readouterr().err
     )
     assert not Path("x/per_item.jsonl").exists()
+
+
+def test_a_sweep_has_one_file_with_a_suite_for_each_run(tmp_path: Path) -> None:
+    """Limits alone, without a baseline; a metric by the name that people write; and none is green on a page."""
+    from runner.commands.serve.runs import Runs
+
+    assert main([*WORDS, "threshold.recall@5=0.75", "k=1,5", "threshold.mrr=0.9", "out=x", "junit=rules.xml"]) == 4
+    suites = ElementTree.parse("rules.xml").getroot()
+    assert [(suite.get("name"), suite.get("tests"), suite.get("failures")) for suite in suites] == [
+        ("k=1", "3", "1"), ("k=5", "3", "1"),
+    ]  # fmt: skip
+    assert (suites.get("tests"), suites.get("failures")) == ("6", "2")
+    runs = Runs(tmp_path, None)
+    assert [run.is_missed for run in runs.all()] == [True, True]

@@ -16,6 +16,7 @@ from typing import Any
 
 import yaml
 
+from runner.config.compose import LISTED, metric_choice
 from runner.config.help import CONF, groups
 from runner.config.options import ReportOptions, RunOptions
 from runner.config.schema import schema_of
@@ -242,7 +243,8 @@ def key_of(override: str) -> str:
 
 
 def _unknown_choice(group: str, value: str, choices: Sequence[str]) -> Problem | None:
-    wrong = next((word for word in _words(value) if word not in choices), None)
+    names = [metric_choice(word, choices) if group == LISTED else word for word in _words(value)]
+    wrong = next((name for name in names if name not in choices), None)
     if wrong is None:
         return None
     return Problem(group, f"'{wrong[:80]}' cannot be chosen by a request{did_you_mean(wrong[:80], choices)}")

@@ -163,6 +163,7 @@ class RunSummary(BaseModel):
     k: int | None
     evaluation_type: str | None
     metrics: dict[str, float | None] = Field(description="every metric of the run")
+    exit_code: int | None = Field(description="4: a limit was missed; 5: it cannot be compared with its baseline")
     error_message: str | None
     created_at: str | None
     updated_at: str | None
@@ -184,6 +185,7 @@ class SweepDetail(BaseModel):
     status: Status
     evaluation_type: str | None
     runs: list[str] = Field(description="ids")
+    exit_code: int | None = Field(description="4: a run missed a limit; 5: one cannot be compared with its baseline")
     error_message: str | None
     created_at: str | None
     updated_at: str | None

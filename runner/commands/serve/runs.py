@@ -34,6 +34,7 @@ from runner.tracking.mlflow_client import COPIES
 ROWS = "per_item.jsonl"
 DEPTH = 5  # folders below the root
 FRESH_S = 1.0
+MISSED = (5, 4)  # exit codes of runs that ended, but cannot be compared, or lost or missed a limit
 SPEC = ("precision_at_k", "recall_at_k", "hit_rate_at_k", "mrr")  # metrics that the specification shows
 STATUS = re.compile(rb'"status":\s*"(\w+)"')
 TAG = re.compile(r"[\w .:/-]{1,40}")
@@ -70,6 +71,12 @@ class Run:
     failed: int = 0
     total: int | None = None
     is_served: bool = False  # started here, so that it can be cancelled and resumed here
+    exit_code: int | None = None
+
+    @property
+    def is_missed(self) -> bool:
+        """Whether it ended, and missed a threshold, lost against its baseline, or could not be compared with it."""
+        return self.status == "completed" and self.exit_code in MISSED
 
 
 @dataclass(frozen=True)
@@ -193,6 +200,7 @@ class Runs:
             failed=failed,
             total=self.total(place, summary),
             is_served=job is not None,
+            exit_code=head.get("exit_code"),
         )
 
     def catalogues(self, runs: Iterable[Run]) -> list[Catalogue]:
@@ -254,8 +262,10 @@ class Runs:
         elif status == "running" and place is not None and not is_locked(place.path):
             status = "partial"
         runs = [each for each in self.places().values() if each.sweep == id]
+        codes = [cell.get("exit_code") for cell in state.get("cells") or ()]
         return {
             "id": id,
+            "exit_code": next((code for code in MISSED if code in codes), None if None in codes else 0),
             "dataset_id": job.dataset_id if job else None,
             "status": status,
             "evaluation_type": job.evaluation_type if job else state.get("experiment"),

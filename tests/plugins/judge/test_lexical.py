@@ -262,3 +262,22 @@ async def test_a_memory_that_only_asked_and_declined_holds_nothing() -> None:
     judgement = await LexicalJudge().judge("memory", fields)
     assert judgement.score == pytest.approx(0.1)
     assert "메모리에 사실을 말한 문장이 없습니다." in judgement.reasoning
+
+
+async def test_a_score_above_the_share_of_words_says_why():
+    judgement = await relevancy(
+        "Which plan covers roaming in Norway?", "The large plan covers calls, messages and data abroad.", "en"
+    )
+    assert (judgement.score, judgement.reasoning) == (
+        1,
+        "2 of 4 words of the question occur in the answer. Half of them count as all.",
+    )
+
+
+async def test_a_number_supports_a_claim_only_where_it_is_about_the_same():
+    trial = [Context("a#0", "The trial is free. After a declined card we retry for 14 days.", "")]
+    same = [Context("a#0", "The trial is free for 14 days.", "")]
+    claim = "The trial lasts 14 days."
+    apart, together = await faithfulness(claim, trial), await faithfulness(claim, same)
+    assert apart.score < together.score
+    assert "14 days" in apart.reasoning

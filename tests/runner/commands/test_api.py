@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import runner
-from runner.errors import ConfigError, InputError
+from runner.errors import ConfigError, EvaluationError, InputError
 from tests.small_data import small_data
 
 ANSWERS = {"How long does a refund take?": "A refund takes 14 days.", "What does shipping cost?": "It costs 9 dollars."}
@@ -113,8 +113,10 @@ def test_a_function_is_evaluated() -> None:
     assert set(report) == {"right", "short"}
     assert {row["id"]: row["metrics"]["right"] for row in report.cases()} == {"refund": 1.0, "shipping": 0.0}
     whole = runner.evaluate(ANSWERS.__getitem__, CASES)
-    assert "mean_faithfulness" in whole
-    assert not [name for name in whole if name.startswith(("recall", "mrr"))]  # nobody said what is to be found
+    assert whole["answer_relevancy"] is whole["mean_answer_relevancy"]
+    assert not [name for name in whole if name.startswith(("recall", "mrr", "mean_faithfulness"))]  # texts alone
+    (row, _) = whole.cases()
+    assert row["output"]["expected"] == []
     with pytest.raises(KeyError, match="did you mean 'right'"):
         _ = report["rigth"]
     with pytest.raises(InputError, match="metrics: no metric 'rigth'; did you mean 'right'"):
@@ -125,7 +127,9 @@ def test_contexts_and_gold_make_ranking_metrics() -> None:
     cases = [{"question": "How long?", "answers": ["14 days"], "expected_notes": ["refunds"]}]
     said = {"answer": "14 days [1]", "contexts": [{"id": "refunds", "text": "A refund takes 14 days."}]}
     report = runner.evaluate(lambda question: said, cases)
-    assert (report["recall_at_k"].value, report["mean_faithfulness"].value, report["right"].value) == (1.0, 1.0, 1.0)
+    assert [report[name].value for name in ("recall_at_k", "recall", "recall@5", "faithfulness", "right")] == [1.0] * 5
+    with pytest.raises(KeyError, match="did you mean 'faithfulness'"):
+        _ = report["faithfulnes"]
 
 
 def test_what_a_function_raises_is_a_failed_case() -> None:
@@ -134,11 +138,26 @@ def test_what_a_function_raises_is_a_failed_case() -> None:
             raise ValueError("no luck")
         return ANSWERS[question]
 
-    report = runner.evaluate(ask, CASES)
+    def length(case: object, output: object) -> float:
+        return 11
+
+    report = runner.evaluate(ask, CASES, metrics=["right", length])
     assert report.errors == {"shipping": "ValueError: no luck"}
     assert {row["id"]: row["status"] for row in report.cases()} == {"refund": "ok", "shipping": "failed"}
-    wrong = runner.evaluate(lambda question: 5, CASES)
-    assert set(wrong.errors.values()) == {"TypeError: expected a text, or a mapping with `answer`, got int"}
+    assert [(each.value, each.n_scored, each.n) for each in report.values()] == [(1.0, 1, 2), (11.0, 1, 2)]
+    assert str(report).splitlines() == [
+        "2 cases, 1 errors",
+        "metric    value    95 % interval    n",
+        "-------------------------------------",
+        "right    1.0000  0.0250 – 1.0000  1/2",
+        "length  11.0000                   1/2",
+    ]
+    assert repr(report) == str(report) and "<td>11.0000</td>" in report._repr_html_()
+
+
+def test_a_function_that_always_raises_raises() -> None:
+    with pytest.raises(EvaluationError, match="raised for every case: TypeError: expected a text, or a mapping with"):
+        runner.evaluate(lambda question: 5, CASES)
 
 
 @pytest.mark.parametrize("cases", [[], [{"answers": ["x"]}], [""]])

@@ -183,3 +183,23 @@ def test_assertions_pass_and_fail_as_in_promptfoo(capsys: pytest.CaptureFixture[
     assert ours == theirs
     assert sum(len(passed) for passed in ours.values()) == 31
     assert {row["id"] for row in rows if row["metrics"]["checks"] == 1} == {"q1", "q3", "q4"}
+
+
+def test_providers_of_promptfoo_become_runs_to_compare(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A file for each, whose cases have the same ids; what is not taken is named."""
+    document = json.loads((EXPORTS / "promptfoo_results.json").read_text(encoding="utf-8"))
+    results = document["results"]["results"]
+    for row in results:
+        row["vars"]["tone"] = "kind"
+    other = [{**row, "provider": {"id": "openai:gpt-4o", "label": ""}, "score": 0.5} for row in results]
+    path = tmp_path / "results.json"
+    path.write_text(json.dumps({**document, "results": {"results": [*results, *other]}}), encoding="utf-8")
+    assert main(["import", str(path), "--out", "q.jsonl"]) == 0
+    files = [Path("q.recorded-answers-0.jsonl"), Path("q.openai-gpt-4o-0.jsonl")]
+    lines = [[json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()] for file in files]
+    assert [case["id"] for case in lines[0]] == [case["id"] for case in lines[1]] and len(lines[0]) == len(results)
+    assert all("tags" not in case for case in lines[1]) and not Path("q.jsonl").exists()
+    shown = capsys.readouterr().out
+    assert "vars.tone, score, success" in shown
+    assert "compare outputs/q.recorded-answers-0 outputs/q.openai-gpt-4o-0" in shown
+    assert "dataset.queries=q.openai-gpt-4o-0.jsonl" in shown and "out=outputs/q.openai-gpt-4o-0" in shown

@@ -6,11 +6,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from runner.compare.comparability import Reason
 from runner.compare.expense import latencies
 from runner.compare.gate import Gate, RuleResult, _decide, demand_known, gate_of
 from runner.compare.regression import Regression, Rule
 from runner.compare.verdicts import Adjusted
 from runner.errors import InputError
+from runner.metrics.catalogue import built_in_catalogue
 from runner.metrics.metric import Catalogue, Metric
 from tests.comparison_runs import cases, paired, snapshot
 
@@ -202,12 +204,12 @@ def test_a_misspelt_metric_is_an_error() -> None:
         InputError, match=r"^regression\.rules\.0: neither run has 'latency\.cace\.p95_ms'; did you mean"
     ):
         gate([rule("latency.cace.p95_ms")])
-    baseline = run(HALF)
-    candidate = snapshot(cases(IDS, {"recall_at_k": HALF}))
-    with pytest.raises(
-        InputError, match=r"so that the rule cannot be evaluated; choose rules that fit, or none: --rules none, regre"
-    ):
-        gate([rule()], baseline, candidate)
+
+
+def test_a_metric_that_the_candidate_lacks_is_not_evaluated() -> None:
+    (found,) = gate([rule()], run(HALF), snapshot(cases(IDS, {"recall_at_k": HALF}))).rules
+    assert found.status == "not_evaluated"
+    assert found.reasons == (Reason("missing", ("candidate",)),)
 
 
 def test_a_metric_that_neither_run_has_is_not_evaluated() -> None:
@@ -229,13 +231,26 @@ def test_a_rule_for_main_is_one_for_each_main_metric() -> None:
     rules = Regression(rules=[rule("main", 0.0, significant=True)], must_not_break=[])
     found = gate_of(rules, runs, [], {}, main=["recall_at_k", "mrr_at_10"], allow_incomparable=False)
     assert [result.rule.metric for result in found.rules] == ["recall_at_k", "mrr_at_10"]
-    demand_known(rules, {"recall_at_k": 1}, "baseline")
+    demand_known(rules, {"recall_at_k": 1}, "baseline", built_in_catalogue())
 
 
 def test_before_a_run_starts() -> None:
     regression = Regression(rules=[rule("latency.case.p95_ms"), rule("hitrate_at_1")], must_not_break=[])
     with pytest.raises(InputError, match=r"^regression\.rules\.1: the baseline has no metric 'hitrate_at_1'; did you"):
-        demand_known(regression, {"hit_rate_at_1": 1}, "baseline")
+        demand_known(regression, {"hit_rate_at_1": 1}, "baseline", built_in_catalogue())
+    misspelt = Regression(rules=[rule("faithfulnes")], must_not_break=[])
+    with pytest.raises(InputError, match=r"no metric 'faithfulnes'; did you mean 'faithfulness'\?$"):
+        demand_known(misspelt, {"right": 1}, "baseline", built_in_catalogue())
+    by_other_names = Regression(rules=[rule("recall@5"), rule("MRR"), rule("faithfulness")], must_not_break=[])
+    demand_known(by_other_names, {"mean_faithfulness": 1}, "baseline", built_in_catalogue())
+
+
+def test_a_rule_names_a_metric_as_people_do() -> None:
+    found = gate([rule("MRR@10"), rule("recall")], run(HALF), run(HALF)).rules
+    assert [(result.rule.metric, result.status) for result in found] == [
+        ("mrr_at_10", "passed"),
+        ("recall_at_k", "passed"),
+    ]
 
 
 def test_a_metric_without_a_value_is_not_evaluated() -> None:
@@ -249,12 +264,12 @@ def test_latency() -> None:
     assert (found.status, found.loss, found.rule.direction) == ("fired", 501.0, "lower")
     assert not gate([rule("latency.case.p95_ms", 500.0)], run(HALF, 100.0), run(HALF, 600.0)).fired
     assert not gate([rule("latency.case.p95_ms", 0.0)], run(HALF, 600.0), run(HALF, 100.0)).fired
-    certain = gate([rule("latency.case.p95_ms", 0.0, significant=True)], run(HALF, 100.0), run(HALF, 1100.0))
-    assert certain.fired and certain.rules[0].p == pytest.approx(1 / 1001)
-    busier = gate([rule("latency.case.p95_ms", 0.0, significant=True)], run(HALF, 100.0), run(HALF, 900.0))
-    assert not busier.fired and busier.rules[0].p == 1.0
+    certain = gate([rule("latency.case.p95_ms", 500.0, significant=True)], run(HALF, 317.0), run(HALF, 1036.0))
+    assert certain.fired and certain.rules[0].p == pytest.approx(2 / 1001)
+    same = gate([rule("latency.case.p95_ms", 0.0, significant=True)], run(HALF, 100.0), run(HALF, 100.0))
+    assert not same.fired and (same.rules[0].p, same.rules[0].doubt) == (1.0, "chance")
     slower = rule("latency.case.p95_ms", 0.0, significant=True, direction="higher")  # is better, somebody says
-    for before, after, p in ((1100.0, 100.0, 1 / 1001), (100.0, 1100.0, 1.0)):
+    for before, after, p in ((1100.0, 100.0, 2 / 1001), (100.0, 1100.0, 1.0)):
         (result,) = gate([slower], run(HALF, before), run(HALF, after)).rules
         assert (result.p, result.loss) == (pytest.approx(p), before - after)
     with pytest.raises(

@@ -45,16 +45,36 @@ def test_a_limit_follows_the_direction_of_its_metric(
     assert found[0]["n"] == 10
 
 
+@pytest.mark.parametrize(("n_undecided", "status", "code"), [(9, "not_reached", 4), (10, "undecided", 0)])
+def test_what_is_mostly_undecided_is_neither_reached_nor_missed(n_undecided: int, status: str, code: int) -> None:
+    found = summary(right=0.5)
+    found["metrics"]["right"] |= {"n": 9 + n_undecided, "undecided": n_undecided}
+    checked = check([Threshold("right", 0.8)], found, built_in_catalogue())
+    assert ([record["status"] for record in checked], exit_code(checked)) == ([status], code)
+
+
 def test_what_a_run_does_not_have() -> None:
     wanted = [
-        Threshold("tone", 0.5, "language", "kr"), Threshold("recall", 0.5), Threshold("keyword/recall_at_k", 0.5),
+        Threshold("tone", 0.5, "language", "kr"), Threshold("mrr", 0.5), Threshold("keyword/recall_at_k", 0.5),
         Threshold("faithfulness", 0.5),
     ]  # fmt: skip
     found = check(wanted, summary(recall_at_k=1.0), built_in_catalogue())
     assert [record["status"] for record in found] == ["unknown", "unknown", "unknown", "no_value"]
     assert found[0]["problem"] == "threshold.language.kr.tone: no case has the language 'kr'; known: ko"
-    assert found[1]["problem"] == "threshold.recall: the run has no metric 'recall'; did you mean 'recall_at_k'?"
+    assert found[1]["problem"] == "threshold.mrr: the run has no metric 'mrr'; known: recall_at_k"
     assert exit_code(found) == 1
+
+
+def test_a_limit_holds_for_a_metric_by_any_of_its_names() -> None:
+    estimates = summary(mean_faithfulness=0.9, recall_at_5=0.4, recall_at_k=0.6, mrr=0.7)
+    names = ("faithfulness", "mean_faithfulness", "recall@5", "recall_at_5", "recall", "Recall@k", "MRR", "mrr@k")
+    limits = [Threshold(name, 0.5) for name in names]
+    assert list(metric_problems(limits, built_in_catalogue(), [1, 5])) == []
+    found = check(limits, estimates, built_in_catalogue())
+    assert [record["value"] for record in found] == [0.9, 0.9, 0.4, 0.4, 0.6, 0.6, 0.7, 0.7]
+    assert {record["metric"] for record in found} == set(estimates["metrics"])
+    (misspelt,) = metric_problems([Threshold("faithfulnes", 0.5)], built_in_catalogue(), [1, 5])
+    assert str(misspelt).endswith("did you mean 'faithfulness'?")
 
 
 def test_reading() -> None:

@@ -5,6 +5,7 @@ import json
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 from rich.cells import cell_len
 
@@ -12,6 +13,7 @@ from runner import report
 from runner.errors import InputError
 from runner.metrics.catalogue import built_in_catalogue
 from runner.report.sweep import View, read_sweep
+from runner.report.sweep_comparison import excess_of_best
 from tests.memory_runs import MEMORY
 from tests.run_folders import dump, estimate, write_sweep_folder
 from tests.runner.report.sweeps import shown, with_retrievers
@@ -186,3 +188,15 @@ def test_a_damaged_summary_of_a_sweep(tmp_path: Path) -> None:
         shutil.rmtree(folder / name)
     with pytest.raises(InputError, match=r"^summary\.json of the sweep: damaged: declared"):
         read_sweep(folder)
+
+
+@pytest.mark.parametrize("common", [0.0, 0.6])
+def test_the_best_of_equal_runs_is_as_much_too_high_as_is_said(common: float) -> None:
+    """Ten equal runs over 200 cases, which share the difficulty of the cases or nothing."""
+    random, n, runs = np.random.default_rng(7), 200, 10
+    shared = random.random((400, n, 1)) < common
+    right = np.where(shared, random.random((400, n, 1)) < 0.5, random.random((400, n, runs)) < 0.5).astype(float)
+    differences = right[:, :, 1:] - right[:, :, :1]
+    widths = 2 * 1.96 * differences.std(axis=1, ddof=1) / np.sqrt(n)
+    found = float(np.mean([excess_of_best(list(each), runs) for each in widths]))
+    assert found == pytest.approx(float((right.mean(axis=1).max(axis=1) - 0.5).mean()), abs=0.004)

@@ -1,13 +1,25 @@
 """Who judges, and by which prompts: what makes two judges the same."""
 
+import importlib
+from pathlib import Path
 from typing import Any
 
+import pytest
 from omegaconf import OmegaConf
 
+from runner.compare.snapshot import depends_on
 from runner.config.components import build
 from runner.config.options import plain_value
 from runner.llm.rubrics import names
-from runner.run.score_identity import FAMILIES, metric_code, score_identity
+from runner.metrics.catalogue import catalogue_of
+from runner.run.score_identity import (
+    FAMILIES,
+    added_metrics,
+    class_digest,
+    foreign_modules,
+    metric_code,
+    score_identity,
+)
 
 MODELS = {
     "_target_": "runner.llm.models.Models", "cache": "none", "cache_dir": "x", "out": None, "timeout_ms": 1000,
@@ -21,6 +33,42 @@ def test_families() -> None:
     found = metric_code()
     assert found.keys() == FAMILIES.keys()
     assert len(set(found.values())) == len(FAMILIES)
+
+
+def test_the_code_of_a_class_of_somebody_else_belongs_to_its_metrics(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also what its module imports from beside it; an evaluation that builds on one of the program answers for its
+    own metrics alone."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+    code = """
+from plugins.evaluation.full_rag import FullRag
+from runner.metrics.metric import Metric
+from {name}_words import count
+LABEL = {{"en": "Words"}}
+class Words:
+    metrics = (Metric(name="long", better="lower", label=LABEL),)
+    def score(self, case, output, judgements): return count(output)
+class Rag(FullRag):
+    retrieval = type("Retrieval", (), {{"metrics": ()}})()
+    chosen_metrics = type("Chosen", (), {{"metrics": Words.metrics}})()
+    system = None
+    def __init__(self): pass
+    @property
+    def metrics(self): return (*super().metrics, Metric(name="words", better="neither", label=LABEL))
+"""
+    digests = []
+    for name, counted in (("mine_a", "1"), ("mine_b", "2")):
+        (tmp_path / f"{name}.py").write_text(code.format(name=name), "utf-8")
+        (tmp_path / f"{name}_words.py").write_text(f"def count(output): return {counted}\n", "utf-8")
+        module = importlib.import_module(name)
+        added = added_metrics({"evaluation": module.Rag(), "metric.long": module.Words()})
+        assert added == {"long": module.Words, "words": module.Rag}
+        assert foreign_modules(module.Rag) == [name]
+        digests.append(class_digest(module.Words))
+        depends = depends_on("words", ["queries", "metric_code.words"], catalogue_of(module.Rag()))
+        assert set(depends) == {"queries", "metric_code.words"}
+    assert len(set(digests)) == 2
 
 
 def asking(model: str, **settings: Any) -> dict[str, Any]:

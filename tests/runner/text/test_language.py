@@ -1,6 +1,6 @@
 import pytest
 
-from runner.text.language import detect_language, other_language
+from runner.text.language import detect_language, differ_in_language, other_language
 
 
 @pytest.mark.parametrize(
@@ -70,3 +70,20 @@ def test_other_languages(language, texts):
 )
 def test_korean_and_english_are_no_other_language(text):
     assert other_language(text) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "others", "differs"),
+    [
+        ("A refund is paid to the card within 14 days.", ["환불은 14일 안에 카드로 지급됩니다."], True),
+        ("환불은 14일 안에 카드로 지급됩니다.", ["A refund is paid to the card."], True),
+        ("A refund is paid.", ["환불은 카드로 지급됩니다.", "The refund is paid to the card."], False),
+        ("Shipping costs 4 dollars.", ["배송비는 4달러입니다."], True),
+        ("Michael J. Fox", ["주연은 마이클 제이 폭스입니다."], False),
+        ("BERT", ["이 모델은 트랜스포머를 씁니다."], False),
+        ("14", ["환불은 14일 안에 지급됩니다."], False),
+        ("The card is free.", [], False),
+    ],
+)
+def test_a_sentence_in_another_language_cannot_be_compared_by_words(text, others, differs):
+    assert differ_in_language(text, others) is differs

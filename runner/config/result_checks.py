@@ -1,9 +1,9 @@
-"""Checked calls between the core and its components: every method is called through a door.
+"""Checks of what components return: between the core and a component stands a CheckedComponent.
 
-A component that is built from a configuration gets a door around every method of its protocol. The door checks results
+A component that is built from a configuration is handed on as a view that checks what its methods return. It checks
 against the annotations of the protocol and the promises of its docstrings (lengths, order, ranges, known ids), and
 turns unexpected exceptions into ComponentError. Both errors name the component: a wrong component causes an error and
-never a wrong number. Our own components have the same doors.
+never a wrong number. Our own components are checked in the same way.
 
     retriever (mine.Wrong): search: query q7: scores are not in descending order: 0.2 stands before 0.9
 """
@@ -11,6 +11,7 @@ never a wrong number. Our own components have the same doors.
 from __future__ import annotations
 
 import asyncio
+import copy
 import functools
 import inspect
 import itertools
@@ -19,7 +20,7 @@ import sys
 import traceback
 import types
 import typing
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from itertools import pairwise
@@ -58,6 +59,8 @@ ROUNDING = 1e-6  # tolerance of numbers in 0..1: float32 cosines reach 1.0000001
 NOT_UNIT = 2e-3  # tolerance of the squared norm of a vector
 LARGEST = sys.float_info.max
 LOGGED = 20  # most tracebacks of different errors that a run keeps
+# Methods that Python looks up on the type of an object, so that a view needs them on its own type.
+SPECIAL = ("__len__", "__iter__", "__contains__", "__getitem__", "__call__", "__aenter__", "__aexit__")
 LARGEST_SHOWN = 60  # characters of a value in a message
 
 # Protocols by config key, for components at the root of a configuration or in untyped arguments.
@@ -80,8 +83,8 @@ MAY_TIME_OUT = frozenset(
 
 
 @dataclass
-class Door:
-    """The door of one method of one component. `log`: error line -> traceback, shared by all components of a build;
+class ResultChecker:
+    """Checks one method of one component. `log`: error line -> traceback, shared by all components of a build;
     `state`: facts about a component (by id) and its copies."""
 
     key: str
@@ -163,70 +166,170 @@ def _is_cancelled(error: BaseException, *, is_async: bool) -> bool:
 
 
 @contextmanager
-def guard(door: Door) -> Iterator[None]:
-    """Convert the errors that leave the body as the door demands."""
+def guard(checker: ResultChecker) -> Iterator[None]:
+    """Convert the errors that leave the body into those that name the component."""
     try:
         yield
     except BaseException as error:
-        raise_at_door(door, error)
+        raise_checked(checker, error)
 
 
-def raise_at_door(door: Door, error: BaseException) -> NoReturn:
-    """Raise an error in the form that its door demands."""
-    leaving = door.error_to_raise(error)
+def raise_checked(checker: ResultChecker, error: BaseException) -> NoReturn:
+    """Raise an error in the form that names the component."""
+    leaving = checker.error_to_raise(error)
     if leaving is error:
         raise error
     raise leaving from error
 
 
-# --- doors of a component -------------------------------------------------------------------------
+# --- a checked component --------------------------------------------------------------------------
+
+
+class CheckedComponent:
+    """A component as others see it: its methods return checked results, and all else is the component's own.
+
+    The component itself is unchanged, so that any class can be checked, whatever it says about subclasses, attributes
+    or slots. `isinstance`, the name of the type, attributes and copies are those of the component.
+    """
+
+    __slots__ = ("__dict__", "__weakref__", "_checked", "_component")
+
+    _checked: ComponentChecks
+    _component: Any
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._component, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(self._component, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        delattr(self._component, name)
+
+    def __dir__(self) -> Iterable[str]:
+        return dir(self._component)
+
+    def __repr__(self) -> str:
+        return repr(self._component)
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:
+        return type(self._component)
+
+    def __copy__(self) -> Any:
+        return _view(replace(self._checked, component=copy.copy(self._component)))
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        return _view(replace(self._checked, component=copy.deepcopy(self._component, memo)))
+
+
+@dataclass(frozen=True, slots=True)
+class ComponentChecks:
+    """What a CheckedComponent is made of. `methods`: name -> declaration in the protocol, or in one of its optional
+    ones; `state`: what the checks remember of a component (by id), shared with its copies."""
+
+    component: Any
+    key: str
+    protocol: type | None
+    methods: Mapping[str, Callable[..., Any]]
+    log: dict[str, str]
+    state: dict[tuple[str, int], Any]
+
+    def checker(self, method: str) -> ResultChecker:
+        """The checker of one method."""
+        cls = type(self.component)
+        is_async = method in self.methods and inspect.iscoroutinefunction(self.methods[method])
+        name = f"{cls.__module__}.{cls.__qualname__}"
+        return ResultChecker(self.key, name, method, self.log, self.state, is_async)
+
+
+def unchecked(component: Any) -> Any:
+    """The component behind a CheckedComponent; any other object is returned as it is."""
+    return component._component if isinstance(component, CheckedComponent) else component
 
 
 def make_component(key: str, target: str, make: Callable[[], Any], log: dict[str, str]) -> Any:
-    """Make the component of a `_target_`; errors of `__init__` name the component."""
-    door = Door(key, target, "__init__", log)
-    with guard(door):
+    """Make the component of a `_target_`, with a check of what any component may offer; errors of `__init__` name the
+    component."""
+    checker = ResultChecker(key, target, "__init__", log)
+    with guard(checker):
         component = make()
         if component is None:
-            raise door.wrong("expected an object, got None")
-        open_doors(component, None, key, log)
-    return component
+            raise checker.wrong("expected an object, got None")
+        return checked_component(component, None, key, log)
 
 
-def open_doors(component: Any, protocol: type | None, key: str, log: dict[str, str]) -> None:
-    """Put a door around each method of a protocol (None: the methods that any component may have). The object gets a
-    subclass of its class with the same name, so isinstance, id and copy work as before."""
-    cls = type(component)
-    door_names: frozenset[str] = getattr(cls, "_doors", frozenset())
-    methods = dict(_methods(protocol)) if protocol is not None else {"preflight": protocols.Preflight.preflight}
-    methods = {name: method for name, method in methods.items() if name not in door_names and hasattr(component, name)}
-    if cls.__module__ == "builtins":
-        return
-    name = f"{cls.__module__}.{cls.__qualname__}"
-    state: dict[tuple[str, int], Any] = {}
-    body: dict[str, Any] = {"__slots__": (), "__module__": cls.__module__, "__qualname__": cls.__qualname__}
-    body |= {"__doc__": cls.__doc__, "_doors": door_names | methods.keys()}
-    for method, signature in methods.items():
-        door = Door(key, name, method, log, state, inspect.iscoroutinefunction(signature))
-        check = CHECKS.get((protocol.__name__ if protocol is not None else "", method))
-        attribute = inspect.getattr_static(cls, method, None)
-        if attribute is None or method in getattr(component, "__dict__", {}):
-            _on_the_object(component, method, door, signature, check)
-        else:
-            body[method] = _around(attribute, method, door, signature, check)
-    if protocol is None:
-        provenance = inspect.getattr_static(cls, "provenance", None)
-        if provenance is not None and hasattr(type(provenance), "__get__"):
-            body["provenance"] = _provenance(provenance, Door(key, name, "provenance", log))
-        elif provenance is not None or "provenance" in getattr(component, "__dict__", {}):
-            _check_provenance(Door(key, name, "provenance", log), component.provenance)
-    if not methods and "provenance" not in body:
-        return
-    try:
-        narrowed = types.new_class(cls.__name__, (cls,), exec_body=lambda namespace: namespace.update(body))
-        object.__setattr__(component, "__class__", narrowed)
-    except (TypeError, AttributeError):  # a class without subclasses cannot have doors
-        return
+def checked_component(
+    component: Any,
+    protocol: type | None,
+    key: str,
+    log: dict[str, str],
+    state: dict[tuple[str, int], Any] | None = None,
+) -> Any:
+    """A view of a component that checks results.
+
+    Args:
+        component: any object, or a view of one.
+        protocol: its methods are checked, with its optional ones; None: only what any component may have.
+        key: its key in the configuration, for errors.
+        log: error line -> traceback, shared by all components of a build.
+        state: what the checks remember, shared by all views of a component.
+
+    Returns:
+        The view; the component itself where it has nothing to check.
+    """
+    component = unchecked(component)
+    declared = {"preflight": protocols.Preflight.preflight, **(_methods(protocol) if protocol is not None else {})}
+    methods = {name: method for name, method in declared.items() if callable(getattr(component, name, None))}
+    checked = ComponentChecks(component, key, protocol, methods, log, {} if state is None else state)
+    if inspect.getattr_static(component, "provenance", None) is not None and not _has_property(component, "provenance"):
+        _check_provenance(checked.checker("provenance"), component.provenance)
+    return _view(checked) if methods or _has_property(component, "provenance") else component
+
+
+def _has_property(component: Any, name: str) -> bool:
+    """Whether an attribute is computed when it is read."""
+    return hasattr(type(inspect.getattr_static(type(component), name, None)), "__get__")
+
+
+def _view(checked: ComponentChecks) -> Any:
+    """The view of a component. It shares the dictionary of the component, so that attributes that `__init__` set are
+    found as fast, and also by those who look for them without calling anything."""
+    component, cls = checked.component, typing.cast(Hashable, type(checked.component))
+    view: Any = object.__new__(_view_type(cls, tuple(checked.methods), _has_property(component, "provenance")))
+    object.__setattr__(view, "_checked", checked)
+    object.__setattr__(view, "_component", component)
+    if type(attributes := getattr(component, "__dict__", None)) is dict:
+        object.__setattr__(view, "__dict__", attributes)
+    for method, declared in checked.methods.items():
+        check = CHECKS.get((checked.protocol.__name__ if checked.protocol is not None else "", method))
+        object.__setattr__(view, method, _checked_method(checked.checker(method), component, declared, check))
+    return view
+
+
+@functools.lru_cache(maxsize=1000)
+def _view_type(cls: type, methods: tuple[str, ...], has_provenance: bool) -> type:
+    """The type of views of a class, with a slot for each checked method, which stands before any attribute."""
+    body: dict[str, Any] = {"__slots__": methods, "__module__": cls.__module__, "__qualname__": cls.__qualname__}
+    body |= {"__doc__": cls.__doc__} | {name: _forwarding(name) for name in SPECIAL if hasattr(cls, name)}
+    body |= {"provenance": property(_checked_provenance)} if has_provenance else {}
+    return type(cls.__name__, (CheckedComponent,), body)
+
+
+def _forwarding(name: str) -> Callable[..., Any]:
+    """A method that Python looks up on the type, such as `__len__`."""
+
+    def forward(self: CheckedComponent, *arguments: Any) -> Any:
+        return getattr(self._component, name)(*arguments)
+
+    return forward
+
+
+def _checked_provenance(self: CheckedComponent) -> Any:
+    """The core reads provenance with `getattr(…, {})`, which would hide an AttributeError in the property."""
+    checker = self._checked.checker("provenance")
+    with guard(checker):
+        return _check_provenance(checker, self._component.provenance)
 
 
 def missing_methods(component: Any, protocol: type, key: str) -> None:
@@ -282,56 +385,32 @@ def _methods(protocol: type) -> Mapping[str, Callable[..., Any]]:
 Check = Callable[..., Any]
 
 
-def _around(attribute: Any, method: str, door: Door, signature: Callable[..., Any], check: Check | None) -> Any:
-    if inspect.isfunction(attribute):
-        return _door(door, signature, check, functools.partial(types.MethodType, attribute), attribute)
-
-    def bind(self: Any) -> Callable[..., Any]:
-        method = attribute.__get__(self, type(self)) if hasattr(attribute, "__get__") else attribute
-        return typing.cast(Callable[..., Any], method)
-
-    return _door(door, signature, check, bind, attribute)
-
-
-def _on_the_object(component: Any, method: str, door: Door, signature: Callable[..., Any], check: Check | None) -> None:
-    """The door of a method that is set on the object, not on its class."""
-    attribute = getattr(component, method)
-    through = _door(door, signature, check, lambda self: attribute, attribute)
-    try:
-        object.__setattr__(component, method, functools.partial(through, component))
-    except AttributeError:
-        return
-
-
-def _door(
-    door: Door, signature: Callable[..., Any], check: Check | None, bound: Callable[[Any], Any], attribute: Any
+def _checked_method(
+    checker: ResultChecker, component: Any, declared: Callable[..., Any], check: Check | None
 ) -> Callable[..., Any]:
-    checked = _checking(door, _return_type(signature), check)
-    if inspect.iscoroutinefunction(signature):
+    """A call of a method of a component with a check of its result."""
+    method, checked = checker.method, _checking(checker, component, _return_type(declared), check)
 
-        async def waits(self: Any, *arguments: Any, **keywords: Any) -> Any:
-            try:
-                pending = bound(self)(*arguments, **keywords)
-                if not _is_awaitable(pending):
-                    raise door.wrong(f"is not async: expected `async def {door.method}`")
-                result = await pending
-                return checked(self, result, arguments, keywords)
-            except BaseException as error:
-                raise_at_door(door, error)
-
-        return _wrap(waits, attribute)
-
-    def calls(self: Any, *arguments: Any, **keywords: Any) -> Any:
+    async def call_async(*arguments: Any, **keywords: Any) -> Any:
         try:
-            result = bound(self)(*arguments, **keywords)
+            pending = getattr(component, method)(*arguments, **keywords)
+            if not _is_awaitable(pending):
+                raise checker.wrong(f"is not async: expected `async def {method}`")
+            return checked(await pending, arguments, keywords)
+        except BaseException as error:
+            raise_checked(checker, error)
+
+    def call(*arguments: Any, **keywords: Any) -> Any:
+        try:
+            result = getattr(component, method)(*arguments, **keywords)
             if _is_awaitable(result):
                 getattr(result, "close", lambda: None)()
-                raise door.wrong(f"is async: expected `def {door.method}`, whose result is there when it returns")
-            return checked(self, result, arguments, keywords)
+                raise checker.wrong(f"is async: expected `def {method}`, whose result is there when it returns")
+            return checked(result, arguments, keywords)
         except BaseException as error:
-            raise_at_door(door, error)
+            raise_checked(checker, error)
 
-    return _wrap(calls, attribute)
+    return call_async if inspect.iscoroutinefunction(declared) else call
 
 
 def _is_awaitable(value: Any) -> bool:
@@ -345,20 +424,16 @@ def _has_awaitables(kind: type) -> bool:
     return issubclass(kind, Awaitable)
 
 
-def _checking(door: Door, hint: Any, check: Check | None) -> Callable[..., Any]:
+def _checking(checker: ResultChecker, component: Any, hint: Any, check: Check | None) -> Callable[..., Any]:
     """A function that returns a valid result and raises for an invalid one."""
     wrong = None if check is not None and check in WHOLE else _checker(hint, True)
 
-    def check_result(self: Any, result: Any, arguments: tuple[Any, ...], keywords: Mapping[str, Any]) -> Any:
+    def check_result(result: Any, arguments: tuple[Any, ...], keywords: Mapping[str, Any]) -> Any:
         if wrong is not None and (problem := wrong(result)) is not None:
-            raise door.wrong(problem)
-        return result if check is None else check(door, self, result, *arguments, **keywords)
+            raise checker.wrong(problem)
+        return result if check is None else check(checker, component, result, *arguments, **keywords)
 
     return check_result
-
-
-def _wrap(door: Callable[..., Any], own: Any) -> Callable[..., Any]:
-    return functools.wraps(own)(door) if callable(own) else door
 
 
 @functools.lru_cache(maxsize=1000)
@@ -369,21 +444,10 @@ def _return_type(declared: Callable[..., Any]) -> Any:
         return Any
 
 
-def _provenance(attribute: Any, door: Door) -> property:
-    """The door of `provenance`. The core reads it with `getattr(…, {})`, which would hide an AttributeError in the
-    property."""
-
-    def provenance(self: Any) -> Any:
-        with guard(door):
-            return _check_provenance(door, attribute.__get__(self, type(self)))
-
-    return property(provenance)
-
-
-def _check_provenance(door: Door, value: Any) -> Any:
+def _check_provenance(checker: ResultChecker, value: Any) -> Any:
     if not isinstance(value, Mapping):
-        raise door.wrong(f"expected a mapping of JSON values, got {_short_repr(value)}")
-    _json(door, value)
+        raise checker.wrong(f"expected a mapping of JSON values, got {_short_repr(value)}")
+    _json(checker, value)
     return value
 
 
@@ -587,15 +651,15 @@ def _short_repr(value: Any) -> str:
     return type(value).__name__
 
 
-def _json(door: Door, value: Any, of: str = "") -> None:
+def _json(checker: ResultChecker, value: Any, of: str = "") -> None:
     """Check that a value can be written as JSON."""
     try:
         json.dumps(value, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
-        raise door.wrong(f"{of}expected JSON values: {text_of(error)}") from None
+        raise checker.wrong(f"{of}expected JSON values: {text_of(error)}") from None
 
 
-def _storable(door: Door, value: Any, of: str = "") -> None:
+def _storable(checker: ResultChecker, value: Any, of: str = "") -> None:
     """Check a value of a row: JSON values, records and numpy numbers."""
     if type(value) is SharedRecord or (type(value) is dict and not value):
         return
@@ -605,7 +669,7 @@ def _storable(door: Door, value: Any, of: str = "") -> None:
         try:
             json.dumps(value, default=_as_json)
         except (TypeError, ValueError, RecursionError) as error:
-            raise door.wrong(f"{of}expected JSON values: {text_of(error)}") from None
+            raise checker.wrong(f"{of}expected JSON values: {text_of(error)}") from None
 
 
 def _as_json(value: Any) -> Any:
@@ -616,10 +680,10 @@ def _as_json(value: Any) -> Any:
     raise TypeError(f"Object of type {type(value).__name__} is not JSON serializable")
 
 
-def _share(door: Door, value: Any, of: str) -> float:
+def _share(checker: ResultChecker, value: Any, of: str) -> float:
     """The number if it is in 0..1, clipped within the tolerance."""
     if not _is_number(value) or not -ROUNDING <= value <= 1 + ROUNDING:
-        raise door.wrong(f"{of} is {_short_repr(value)}; expected a number in 0..1")
+        raise checker.wrong(f"{of} is {_short_repr(value)}; expected a number in 0..1")
     if type(value) in (int, float) and 0 <= value <= 1:
         return typing.cast(float, value)
     return min(1.0, max(0.0, float(value)))
@@ -628,23 +692,25 @@ def _share(door: Door, value: Any, of: str) -> float:
 # --- retrieval ------------------------------------------------------------------------------------
 
 
-def _index(door: Door, retriever: Any, facts: Mapping[str, Any], corpus: Any, *_: Any, **__: Any) -> Any:
+def _index(checker: ResultChecker, retriever: Any, facts: Mapping[str, Any], corpus: Any, *_: Any, **__: Any) -> Any:
     if isinstance(corpus, Corpus):
-        door.state["corpus", id(retriever)] = corpus
-    _json(door, facts)
+        checker.state["corpus", id(retriever)] = corpus
+    _json(checker, facts)
     return facts
 
 
-def _rankings(door: Door, retriever: Any, rankings: Any, queries: Sequence[Query], *_: Any, **__: Any) -> Any:
+def _rankings(
+    checker: ResultChecker, retriever: Any, rankings: Any, queries: Sequence[Query], *_: Any, **__: Any
+) -> Any:
     if not isinstance(rankings, list | tuple):
-        raise door.wrong(f"expected list[Ranking], got {_short_repr(rankings)}")
+        raise checker.wrong(f"expected list[Ranking], got {_short_repr(rankings)}")
     if len(rankings) != len(queries):
-        raise door.wrong(f"returned {len(rankings)} rankings for {len(queries)} queries")
-    corpus = door.state.get(("corpus", id(retriever)))
+        raise checker.wrong(f"returned {len(rankings)} rankings for {len(queries)} queries")
+    corpus = checker.state.get(("corpus", id(retriever)))
     if corpus is not None and (not corpus.documents or protocols.attribute_of(retriever, "foreign_ids")):
         corpus = None
     of = [f"query {query.id}: " for query in queries] if len(queries) > 1 else [""]
-    checked = [_ranking(door, *each, corpus) for each in zip(rankings, of, strict=False)]
+    checked = [_ranking(checker, *each, corpus) for each in zip(rankings, of, strict=False)]
     return rankings if all(map(_is_same, checked, rankings)) else checked
 
 
@@ -652,28 +718,28 @@ def _is_same(one: object, other: object) -> bool:
     return one is other
 
 
-def _ranking(door: Door, ranking: Any, of: str, corpus: Corpus | None) -> Ranking:
+def _ranking(checker: ResultChecker, ranking: Any, of: str, corpus: Corpus | None) -> Ranking:
     """The ranking, or a copy in plain tuples with ties sorted by id."""
     if not isinstance(ranking, Ranking):
-        raise door.wrong(f"{of}expected a Ranking, got {_short_repr(ranking)}")
+        raise checker.wrong(f"{of}expected a Ranking, got {_short_repr(ranking)}")
     if not isinstance(ranking.trajectory, Trajectory | None):
-        raise door.wrong(f"{of}trajectory: expected a Trajectory or None, got {_short_repr(ranking.trajectory)}")
-    legs = ranking.legs if ranking.legs == {} else _legs(door, ranking.legs, of, corpus)
+        raise checker.wrong(f"{of}trajectory: expected a Trajectory or None, got {_short_repr(ranking.trajectory)}")
+    legs = ranking.legs if ranking.legs == {} else _legs(checker, ranking.legs, of, corpus)
     if legs is ranking.legs and _is_in_order(ranking, corpus):
         return ranking
     columns = {"ids": ranking.ids, "scores": ranking.scores, "relevance": ranking.relevance}
-    ids, scores, relevance = (_plain_column(door, column, f"{of}{name}") for name, column in columns.items())
+    ids, scores, relevance = (_plain_column(checker, column, f"{of}{name}") for name, column in columns.items())
     if not len(ids) == len(scores) == len(relevance):
-        raise door.wrong(
+        raise checker.wrong(
             f"{of}expected as many ids as scores and relevance, got {len(ids)}, {len(scores)} and {len(relevance)}"
         )
-    _check_ids(door, ids, of, corpus)
+    _check_ids(checker, ids, of, corpus)
     pairs = list(zip(ids, relevance, strict=True))
-    scores = _finite(door, scores, ids, f"{of}score")
-    relevance = tuple([_share(door, number, f"{of}relevance of {id!r}") for id, number in pairs])
+    scores = _finite(checker, scores, ids, f"{of}score")
+    relevance = tuple([_share(checker, number, f"{of}relevance of {id!r}") for id, number in pairs])
     for before, after in pairwise(scores):
         if after > before:
-            raise door.wrong(f"{of}scores are not in descending order: {before!r} stands before {after!r}")
+            raise checker.wrong(f"{of}scores are not in descending order: {before!r} stands before {after!r}")
     order = sorted(range(len(ids)), key=lambda place: (scores[place], ids[place]), reverse=True)
     ids, scores, relevance = (tuple([column[place] for place in order]) for column in (ids, scores, relevance))
     return Ranking(ids, scores, relevance, legs, ranking.trajectory)
@@ -712,163 +778,165 @@ def _is_in_order(ranking: Ranking, corpus: Corpus | None) -> bool:
     return all(before > after or (before == after and one > other) for (before, after), (one, other) in pairs)
 
 
-def _plain_column(door: Door, column: Any, of: str) -> tuple[Any, ...]:
+def _plain_column(checker: ResultChecker, column: Any, of: str) -> tuple[Any, ...]:
     if isinstance(column, list | tuple):
         return tuple(column)
     if isinstance(column, np.ndarray) and column.ndim == 1:
         return tuple(column.tolist())
-    raise door.wrong(f"{of}: expected a tuple, got {_short_repr(column)}")
+    raise checker.wrong(f"{of}: expected a tuple, got {_short_repr(column)}")
 
 
-def _check_ids(door: Door, ids: tuple[Any, ...], of: str, corpus: Corpus | None) -> None:
+def _check_ids(checker: ResultChecker, ids: tuple[Any, ...], of: str, corpus: Corpus | None) -> None:
     for place, id in enumerate(ids, start=1):
         if not isinstance(id, str) or not id:
-            raise door.wrong(f"{of}ids: expected the id of a chunk, got {_short_repr(id)} at rank {place}")
+            raise checker.wrong(f"{of}ids: expected the id of a chunk, got {_short_repr(id)} at rank {place}")
     if len(set(ids)) < len(ids):
         twice = next(id for place, id in enumerate(ids) if id in ids[:place])
-        raise door.wrong(f"{of}ids: {twice!r} stands there twice")
+        raise checker.wrong(f"{of}ids: {twice!r} stands there twice")
     if corpus is None:
         return
     unknown = [id for id in ids if id not in corpus.chunk_by_id and id not in corpus.document_by_id]
     if unknown:
         example = f", such as {corpus.chunks[0].id!r}" if corpus.chunks else ""
-        raise door.wrong(
+        raise checker.wrong(
             f"{of}ids: the corpus has no chunk {unknown[0]!r}; expected ids of its chunks{example} "
             "(an attribute foreign_ids = True lets any id pass)"
         )
 
 
-def _finite(door: Door, numbers: tuple[Any, ...], ids: tuple[str, ...], of: str) -> tuple[float, ...]:
+def _finite(checker: ResultChecker, numbers: tuple[Any, ...], ids: tuple[str, ...], of: str) -> tuple[float, ...]:
     for id, number in zip(ids, numbers, strict=True):
         if not _is_number(number) or not -LARGEST <= number <= LARGEST:
-            raise door.wrong(f"{of} of {id!r} is {_short_repr(number)}; expected a finite number")
+            raise checker.wrong(f"{of} of {id!r} is {_short_repr(number)}; expected a finite number")
     return tuple([float(number) for number in numbers])
 
 
-def _legs(door: Door, legs: Any, of: str, corpus: Corpus | None) -> Any:
+def _legs(checker: ResultChecker, legs: Any, of: str, corpus: Corpus | None) -> Any:
     if not isinstance(legs, Mapping):
-        raise door.wrong(f"{of}legs: expected rankings by name, got {_short_repr(legs)}")
-    checked = {name: _ranking(door, leg, f"{of}leg {name}: ", corpus) for name, leg in legs.items()}
+        raise checker.wrong(f"{of}legs: expected rankings by name, got {_short_repr(legs)}")
+    checked = {name: _ranking(checker, leg, f"{of}leg {name}: ", corpus) for name, leg in legs.items()}
     return legs if all(checked[name] is leg for name, leg in legs.items()) else checked
 
 
-def _one_answer_each(door: Door, component: Any, result: Any, inputs: Sequence[Any], *_: Any, **__: Any) -> Any:
+def _one_answer_each(
+    checker: ResultChecker, component: Any, result: Any, inputs: Sequence[Any], *_: Any, **__: Any
+) -> Any:
     """Check that there is one result for each argument."""
     if len(result) != len(inputs):
-        raise door.wrong(f"returned {len(result)} values for {len(inputs)}")
+        raise checker.wrong(f"returned {len(result)} values for {len(inputs)}")
     return result
 
 
-def _check_preparation(door: Door, embedder: Any, result: Any, *_: Any, **__: Any) -> Any:
-    door.state.pop(("dim", id(embedder)), None)
+def _check_preparation(checker: ResultChecker, embedder: Any, result: Any, *_: Any, **__: Any) -> Any:
+    checker.state.pop(("dim", id(embedder)), None)
     return result
 
 
-def _vectors(door: Door, embedder: Any, vectors: Any, texts: Sequence[str], *_: Any, **__: Any) -> Any:
+def _vectors(checker: ResultChecker, embedder: Any, vectors: Any, texts: Sequence[str], *_: Any, **__: Any) -> Any:
     expected = f"expected float32 [{len(texts)}, dim]"
     if not isinstance(vectors, np.ndarray):
-        raise door.wrong(f"{expected}, got {_short_repr(vectors)}")
+        raise checker.wrong(f"{expected}, got {_short_repr(vectors)}")
     if vectors.ndim != 2 or len(vectors) != len(texts) or (len(texts) and not vectors.shape[1]):
-        raise door.wrong(f"{expected}, got an array of shape {list(vectors.shape)}")
+        raise checker.wrong(f"{expected}, got an array of shape {list(vectors.shape)}")
     if vectors.dtype.kind != "f":
-        raise door.wrong(f"{expected}, got an array of {vectors.dtype}")
+        raise checker.wrong(f"{expected}, got an array of {vectors.dtype}")
     if protocols.attribute_of(embedder, "is_rehearsed") or not len(vectors):
         return vectors
     vectors = np.ascontiguousarray(vectors, dtype=np.float32)
-    _check_lengths(door, vectors)
-    dim = door.state.setdefault(("dim", id(embedder)), vectors.shape[1])
+    _check_lengths(checker, vectors)
+    dim = checker.state.setdefault(("dim", id(embedder)), vectors.shape[1])
     if vectors.shape[1] != dim:
-        raise door.wrong(f"returned vectors of {vectors.shape[1]} numbers, after some of {dim}")
+        raise checker.wrong(f"returned vectors of {vectors.shape[1]} numbers, after some of {dim}")
     return vectors
 
 
-def _check_lengths(door: Door, vectors: Any) -> None:
+def _check_lengths(checker: ResultChecker, vectors: Any) -> None:
     squares = np.einsum("ij,ij->i", vectors, vectors)
     off = np.flatnonzero(~((np.abs(squares - 1) <= NOT_UNIT) | (squares == 0)))
     if len(off):
         row = int(off[0])
         if not np.isfinite(vectors[row]).all():
-            raise door.wrong(f"the vector of text {row + 1} holds numbers that are not finite")
+            raise checker.wrong(f"the vector of text {row + 1} holds numbers that are not finite")
         length = float(np.linalg.norm(vectors[row].astype(np.float64)))
-        raise door.wrong(
+        raise checker.wrong(
             f"the vector of text {row + 1} has length {length:.6g}; expected 1, or a row of zeros for a text "
             "without features"
         )
 
 
-def _tokens(door: Door, tokenizer: Any, tokens: Any, texts: Sequence[str], *_: Any, **__: Any) -> Any:
+def _tokens(checker: ResultChecker, tokenizer: Any, tokens: Any, texts: Sequence[str], *_: Any, **__: Any) -> Any:
     if not isinstance(tokens, list | tuple):
-        raise door.wrong(f"expected list[list[str]], got {_short_repr(tokens)}")
+        raise checker.wrong(f"expected list[list[str]], got {_short_repr(tokens)}")
     if len(tokens) != len(texts):
-        raise door.wrong(f"returned tokens of {len(tokens)} texts for {len(texts)}")
+        raise checker.wrong(f"returned tokens of {len(tokens)} texts for {len(texts)}")
     for place, terms in enumerate(tokens, start=1):
         if not isinstance(terms, list | tuple):
-            raise door.wrong(f"text {place}: expected list[str], got {_short_repr(terms)}")
+            raise checker.wrong(f"text {place}: expected list[str], got {_short_repr(terms)}")
         if not set(map(type, terms)) <= {str}:
             odd = next(term for term in terms if type(term) is not str)
             if not isinstance(odd, str):
-                raise door.wrong(f"text {place}: expected list[str], got {_short_repr(odd)} in it")
+                raise checker.wrong(f"text {place}: expected list[str], got {_short_repr(odd)} in it")
     return tokens
 
 
-def _passages(door: Door, chunker: Any, passages: Any, text: str, *_: Any, **__: Any) -> Any:
+def _passages(checker: ResultChecker, chunker: Any, passages: Any, text: str, *_: Any, **__: Any) -> Any:
     if not isinstance(passages, Sequence) or isinstance(passages, str):
-        raise door.wrong(f"expected Sequence[Passage], got {_short_repr(passages)}")
+        raise checker.wrong(f"expected Sequence[Passage], got {_short_repr(passages)}")
     for passage in passages:
         if not isinstance(passage, Passage):
-            raise door.wrong(f"returned {_short_repr(passage)} among passages, expected Passage")
+            raise checker.wrong(f"returned {_short_repr(passage)} among passages, expected Passage")
         if not 0 <= passage.start < passage.end <= len(text):
             stretch = f"{passage.start}..{passage.end}"
-            raise door.wrong(f"a passage is {stretch}; expected a stretch of the text, 0..{len(text)}")
+            raise checker.wrong(f"a passage is {stretch}; expected a stretch of the text, 0..{len(text)}")
     return passages
 
 
-def _data(door: Door, dataset: Any, data: Any, *_: Any, **__: Any) -> Any:
+def _data(checker: ResultChecker, dataset: Any, data: Any, *_: Any, **__: Any) -> Any:
     if not isinstance(data, DataSet):
-        raise door.wrong(f"expected DataSet, got {_short_repr(data)}")
+        raise checker.wrong(f"expected DataSet, got {_short_repr(data)}")
     corpus = data.corpus
     if not isinstance(corpus, Corpus):
-        raise door.wrong(f"corpus: expected a Corpus, got {_short_repr(corpus)}")
+        raise checker.wrong(f"corpus: expected a Corpus, got {_short_repr(corpus)}")
     if not isinstance(corpus.fingerprint, str):
-        raise door.wrong(f"corpus.fingerprint: expected text, got {_short_repr(corpus.fingerprint)}")
+        raise checker.wrong(f"corpus.fingerprint: expected text, got {_short_repr(corpus.fingerprint)}")
     for name, listed, by_id in (
         ("documents", corpus.documents, corpus.document_by_id),
         ("chunks", corpus.chunks, corpus.chunk_by_id),
     ):
         if len(by_id) < len(listed):
-            raise door.wrong(f"corpus.{name}: {len(listed) - len(by_id)} of {len(listed)} have an id of another one")
-    _check_problems(door, data.problems)
+            raise checker.wrong(f"corpus.{name}: {len(listed) - len(by_id)} of {len(listed)} have an id of another one")
+    _check_problems(checker, data.problems)
     for chunk in corpus.chunks if corpus.shelf is None else ():  # one on disk was made by this program
         if not isinstance(chunk.text, str):
-            raise door.wrong(f"chunk {chunk.id!r}: text: expected str, got {_short_repr(chunk.text)}")
+            raise checker.wrong(f"chunk {chunk.id!r}: text: expected str, got {_short_repr(chunk.text)}")
         if chunk.document_id not in corpus.document_by_id:
             document = _short_repr(chunk.document_id)
-            raise door.wrong(f"chunk {chunk.id!r} is of {document}, which is no document of the corpus")
-    _check_cases(door, data.queries, Query)
+            raise checker.wrong(f"chunk {chunk.id!r} is of {document}, which is no document of the corpus")
+    _check_cases(checker, data.queries, Query)
     return data
 
 
-def _check_problems(door: Door, problems: Any) -> None:
+def _check_problems(checker: ResultChecker, problems: Any) -> None:
     if (problem := wrong_type(problems, tuple[DataProblem, ...])) is not None:
-        raise door.wrong(f"problems: {problem}")
+        raise checker.wrong(f"problems: {problem}")
 
 
-def _check_cases(door: Door, cases: Any, kind: type | None) -> None:
+def _check_cases(checker: ResultChecker, cases: Any, kind: type | None) -> None:
     if not isinstance(cases, Sequence) or isinstance(cases, str | bytes):
-        raise door.wrong(f"expected a sequence of cases, got {_short_repr(cases)}")
+        raise checker.wrong(f"expected a sequence of cases, got {_short_repr(cases)}")
     known_ids: set[str] = set()
     for place, case in enumerate(cases, start=1):
         if kind is not None and not _is_plain(case) and (problem := wrong_type(case, kind)) is not None:
-            raise door.wrong(f"case {place}: {problem}")
+            raise checker.wrong(f"case {place}: {problem}")
         id = getattr(case, "id", None)
         if not isinstance(id, str) or not id:
-            raise door.wrong(f"case {place}: id: expected text, got {_short_repr(id)}")
+            raise checker.wrong(f"case {place}: id: expected text, got {_short_repr(id)}")
         if id in known_ids:
-            raise door.wrong(f"case {place}: id: {id!r} is that of an earlier case")
+            raise checker.wrong(f"case {place}: id: {id!r} is that of an earlier case")
         known_ids.add(id)
         for name, hint in CASE.items():
             if kind is None and (problem := wrong_type(getattr(case, name, ()), hint)) is not None:
-                raise door.wrong(f"case {id}: {name}: {problem}")
+                raise checker.wrong(f"case {id}: {name}: {problem}")
 
 
 def _is_plain(query: Any) -> bool:
@@ -892,132 +960,150 @@ CASE: Mapping[str, Any] = {"language": str | None, "difficulty": str | None, "ta
 
 
 def _answer(
-    door: Door, generator: Any, answer: Answer, query: Any = None, contexts: Sequence[Any] = (), *_: Any, **__: Any
+    checker: ResultChecker,
+    generator: Any,
+    answer: Answer,
+    query: Any = None,
+    contexts: Sequence[Any] = (),
+    *_: Any,
+    **__: Any,
 ) -> Answer:
     """Check an answer. Citations beyond the contexts are mistakes of a model: they are counted, not refused."""
     for number in answer.citations:
         if number < 1:
-            raise door.wrong(f"citations: expected numbers of contexts, from 1, got {number}")
+            raise checker.wrong(f"citations: expected numbers of contexts, from 1, got {number}")
         if number > len(contexts) and number not in citations(answer.text):
-            raise door.wrong(
+            raise checker.wrong(
                 f"citations: expected numbers of the {len(contexts)} contexts, or of sources that the text cites, "
                 f"got {number}"
             )
     return answer
 
 
-def _judgement(door: Door, judge: Any, judgement: Judgement, rubric: Any = "", *_: Any, **__: Any) -> Judgement:
+def _judgement(
+    checker: ResultChecker, judge: Any, judgement: Judgement, rubric: Any = "", *_: Any, **__: Any
+) -> Judgement:
     of = f"{rubric}: " if isinstance(rubric, str) else ""
-    _storable(door, judgement.details, f"{of}details: ")
+    _storable(checker, judgement.details, f"{of}details: ")
     votes = judgement.details.get("votes")
     if votes and (problem := wrong_type(votes, Mapping[str, float | None])) is not None:
-        raise door.wrong(f"{of}details: votes: {problem}")
+        raise checker.wrong(f"{of}details: votes: {problem}")
     if judgement.score is None:
         if not judgement.error:
-            raise door.wrong(f"{of}gave neither a score nor an error")
+            raise checker.wrong(f"{of}gave neither a score nor an error")
         return judgement
-    score = _share(door, judgement.score, f"{of}score")
+    score = _share(checker, judgement.score, f"{of}score")
     return judgement if score is judgement.score else replace(judgement, score=score)
 
 
 def _assessment(
-    door: Door, reranker: Any, assessment: Assessment, question: Any, candidates: Sequence[Any], *_: Any, **__: Any
+    checker: ResultChecker,
+    reranker: Any,
+    assessment: Assessment,
+    question: Any,
+    candidates: Sequence[Any],
+    *_: Any,
+    **__: Any,
 ) -> Assessment:
     """Check the assessment of a reranker: it may leave out candidates, but not name others or repeat one."""
     unknown = [id for id in assessment.ranked if id not in {each.id for each in candidates}]
     if unknown:
-        raise door.wrong(f"ranked: {unknown[0]!r} is none of the {len(candidates)} candidates")
+        raise checker.wrong(f"ranked: {unknown[0]!r} is none of the {len(candidates)} candidates")
     if len(set(assessment.ranked)) < len(assessment.ranked):
         twice = next(id for place, id in enumerate(assessment.ranked) if id in assessment.ranked[:place])
-        raise door.wrong(f"ranked: {twice!r} stands there twice")
+        raise checker.wrong(f"ranked: {twice!r} stands there twice")
     if assessment.confidence is not None:
-        _share(door, assessment.confidence, "confidence")
+        _share(checker, assessment.confidence, "confidence")
     return assessment
 
 
-def _suggestions(door: Door, suggester: Any, suggestions_of: Any, places: Sequence[Any], *_: Any, **__: Any) -> Any:
-    _one_answer_each(door, suggester, suggestions_of, places)
+def _suggestions(
+    checker: ResultChecker, suggester: Any, suggestions_of: Any, places: Sequence[Any], *_: Any, **__: Any
+) -> Any:
+    _one_answer_each(checker, suggester, suggestions_of, places)
     for suggestions, place in zip(suggestions_of, places, strict=True):
         for name, listed in (("best", suggestions.best), *suggestions.legs.items()):
-            _check_suggestions(door, listed, place, f"{place.note}: {name}: ")
+            _check_suggestions(checker, listed, place, f"{place.note}: {name}: ")
     return suggestions_of
 
 
-def _check_suggestions(door: Door, suggestions: Sequence[Any], place: Any, of: str) -> None:
+def _check_suggestions(checker: ResultChecker, suggestions: Sequence[Any], place: Any, of: str) -> None:
     notes = [suggestion.note for suggestion in suggestions]
     if len(set(notes)) < len(notes):
-        raise door.wrong(f"{of}a note is suggested twice")
+        raise checker.wrong(f"{of}a note is suggested twice")
     if place.note in notes or not place.skip.isdisjoint(notes):
-        raise door.wrong(f"{of}a note is suggested that is the note itself, or one to skip")
+        raise checker.wrong(f"{of}a note is suggested that is the note itself, or one to skip")
     for suggestion in suggestions:
-        if _share(door, suggestion.confidence, f"{of}confidence of {suggestion.note!r}") <= 0:
-            raise door.wrong(f"{of}confidence of {suggestion.note!r} is 0; expected more")
+        if _share(checker, suggestion.confidence, f"{of}confidence of {suggestion.note!r}") <= 0:
+            raise checker.wrong(f"{of}confidence of {suggestion.note!r} is 0; expected more")
     confidences = [suggestion.confidence for suggestion in suggestions]
     if confidences != sorted(confidences, reverse=True):
-        raise door.wrong(f"{of}confidences are not in descending order")
+        raise checker.wrong(f"{of}confidences are not in descending order")
 
 
-def _novelty(door: Door, novelty: Any, scores: Any, traces: Any, wanted: Any, *_: Any, **__: Any) -> Any:
+def _novelty(checker: ResultChecker, novelty: Any, scores: Any, traces: Any, wanted: Any, *_: Any, **__: Any) -> Any:
     for id in wanted:
         if id not in scores:
-            raise door.wrong(f"says nothing of trace {id!r}")
+            raise checker.wrong(f"says nothing of trace {id!r}")
         if not -ROUNDING <= scores[id] <= 2 + ROUNDING:  # 1 - cosine
-            raise door.wrong(f"novelty of {id!r} is {_short_repr(scores[id])}; expected a number in 0..2")
+            raise checker.wrong(f"novelty of {id!r} is {_short_repr(scores[id])}; expected a number in 0..2")
     return scores
 
 
 # --- evaluations ------------------------------------------------------------------------------------
 
 
-def _case_set(door: Door, evaluation: Any, cases: Any, *_: Any, **__: Any) -> Any:
+def _case_set(checker: ResultChecker, evaluation: Any, cases: Any, *_: Any, **__: Any) -> Any:
     if not isinstance(cases, CaseSet):
-        raise door.wrong(f"expected CaseSet, got {_short_repr(cases)}")
+        raise checker.wrong(f"expected CaseSet, got {_short_repr(cases)}")
     if (problem := wrong_type(cases.identity, Mapping[str, str])) is not None:
-        raise door.wrong(f"identity: {problem}")
-    _check_problems(door, cases.problems)
+        raise checker.wrong(f"identity: {problem}")
+    _check_problems(checker, cases.problems)
     if not (isinstance(cases.cases, Sequence) and len(cases.cases) and isinstance(cases.cases[0], Query)):
-        _check_cases(door, cases.cases, None)  # the door of the dataset checked the queries
+        _check_cases(checker, cases.cases, None)  # the queries were checked when the dataset returned them
     return cases
 
 
-def _preparation(door: Door, evaluation: Any, prepared: Preparation, *_: Any, **__: Any) -> Preparation:
-    _json(door, {"facts": prepared.facts, "timing": prepared.timing})
+def _preparation(checker: ResultChecker, evaluation: Any, prepared: Preparation, *_: Any, **__: Any) -> Preparation:
+    _json(checker, {"facts": prepared.facts, "timing": prepared.timing})
     return prepared
 
 
-def _output(door: Door, evaluation: Any, output: Any, *_: Any, **__: Any) -> Any:
+def _output(checker: ResultChecker, evaluation: Any, output: Any, *_: Any, **__: Any) -> Any:
     if not callable(getattr(type(output), "record", None)):
-        raise door.wrong(f"expected an output with `timings` and `record()`, got {_short_repr(output)}")
+        raise checker.wrong(f"expected an output with `timings` and `record()`, got {_short_repr(output)}")
     return output
 
 
-def _judgements(door: Door, evaluation: Any, judgements: Mapping[str, Judgement], *_: Any, **__: Any) -> Any:
-    """Check the judgements of an evaluation that judges by itself; those of a judge passed its own door."""
-    checked = {rubric: _judgement(door, evaluation, each, rubric) for rubric, each in judgements.items()}
+def _judgements(
+    checker: ResultChecker, evaluation: Any, judgements: Mapping[str, Judgement], *_: Any, **__: Any
+) -> Any:
+    """Check the judgements of an evaluation that judges by itself; those of a judge are checked already."""
+    checked = {rubric: _judgement(checker, evaluation, each, rubric) for rubric, each in judgements.items()}
     return judgements if all(checked[rubric] is each for rubric, each in judgements.items()) else checked
 
 
-def _scores(door: Door, evaluation: Any, scores: Scores, *_: Any, **__: Any) -> Scores:
+def _scores(checker: ResultChecker, evaluation: Any, scores: Scores, *_: Any, **__: Any) -> Scores:
     for name, weight in scores.weights.items():
         if not 0 <= weight <= LARGEST:
-            raise door.wrong(f"weights: {name}: expected a number of 0 or more, got {_short_repr(weight)}")
+            raise checker.wrong(f"weights: {name}: expected a number of 0 or more, got {_short_repr(weight)}")
     return scores
 
 
-def _facts(door: Door, component: Any, facts: Any, *_: Any, **__: Any) -> Any:
-    _json(door, facts)
+def _facts(checker: ResultChecker, component: Any, facts: Any, *_: Any, **__: Any) -> Any:
+    _json(checker, facts)
     return facts
 
 
-def _sums(door: Door, evaluation: Any, sums: Any, *_: Any, **__: Any) -> Any:
-    _json(door, sums)
+def _sums(checker: ResultChecker, evaluation: Any, sums: Any, *_: Any, **__: Any) -> Any:
+    _json(checker, sums)
     timing = sums.get("timing", {})
     if not isinstance(timing, Mapping) or not isinstance(timing.get("latency", {}), Mapping):
-        raise door.wrong(f"timing: expected {{'latency': stages}}, got {_short_repr(timing)}")
+        raise checker.wrong(f"timing: expected {{'latency': stages}}, got {_short_repr(timing)}")
     return sums
 
 
-def _open(door: Door, component: Any, manager: Any, *_: Any, **__: Any) -> Any:
+def _open(checker: ResultChecker, component: Any, manager: Any, *_: Any, **__: Any) -> Any:
     @asynccontextmanager
     async def through() -> Any:
         inside: list[BaseException] = []
@@ -1029,7 +1115,7 @@ def _open(door: Door, component: Any, manager: Any, *_: Any, **__: Any) -> Any:
                     inside.append(error)
                     raise
         except BaseException as error:
-            leaving = error if error in inside else door.error_to_raise(error)
+            leaving = error if error in inside else checker.error_to_raise(error)
             if leaving is error:
                 raise
             raise leaving from error
@@ -1041,31 +1127,31 @@ def record_and_timings(evaluation: Any, output: Any) -> tuple[Mapping[str, Any],
     """The results of `record()` and `timings` of an output. Raises ComponentError for their errors and for invalid
     results."""
     cls: type = type(evaluation)
-    door, record_door = _output_doors(cls.__module__, cls.__qualname__)
+    checker, record_checker = _output_checkers(cls.__module__, cls.__qualname__)
     try:
         timings = output.timings
         if type(timings) is not dict or timings:
-            _check_timings(door, timings)
+            _check_timings(checker, timings)
     except BaseException as error:
-        raise_at_door(door, error)
+        raise_checked(checker, error)
     try:
         record = output.record()
         if not isinstance(record, dict):
-            _check_mapping(record_door, record)
-        _storable(record_door, record)
+            _check_mapping(record_checker, record)
+        _storable(record_checker, record)
     except BaseException as error:
-        raise_at_door(record_door, error)
+        raise_checked(record_checker, error)
     return record, timings
 
 
-def _check_timings(door: Door, timings: Any) -> None:
+def _check_timings(checker: ResultChecker, timings: Any) -> None:
     if type(timings) is dict and all(map(_is_timing, timings, timings.values())):
         return
     if (problem := wrong_type(timings, Mapping[str, Timing])) is not None:
-        raise door.wrong(problem)
+        raise checker.wrong(problem)
     for stage, timing in timings.items():
         if timing.ms is not None and not 0 <= timing.ms <= LARGEST:
-            raise door.wrong(f"{stage}: expected a number of ms, 0 or more, got {_short_repr(timing.ms)}")
+            raise checker.wrong(f"{stage}: expected a number of ms, 0 or more, got {_short_repr(timing.ms)}")
 
 
 def _is_timing(stage: Any, timing: Any) -> bool:
@@ -1078,18 +1164,18 @@ def _is_timing(stage: Any, timing: Any) -> bool:
     )
 
 
-def _check_mapping(door: Door, record: Any) -> None:
+def _check_mapping(checker: ResultChecker, record: Any) -> None:
     if inspect.isawaitable(record):
         getattr(record, "close", lambda: None)()
     if not isinstance(record, Mapping):
-        raise door.wrong(f"expected a mapping of JSON values, got {_short_repr(record)}")
+        raise checker.wrong(f"expected a mapping of JSON values, got {_short_repr(record)}")
 
 
 @functools.lru_cache(maxsize=100)
-def _output_doors(module: str, name: str) -> tuple[Door, Door]:
-    """The doors of `timings` and `record()` of the outputs of an evaluation."""
-    door = Door("evaluation", f"{module}.{name}", "timings of its output")
-    return door, replace(door, method="record() of its output")
+def _output_checkers(module: str, name: str) -> tuple[ResultChecker, ResultChecker]:
+    """The checkers of `timings` and `record()` of the outputs of an evaluation."""
+    checker = ResultChecker("evaluation", f"{module}.{name}", "timings of its output")
+    return checker, replace(checker, method="record() of its output")
 
 
 CHECKS: Mapping[tuple[str, str], Check] = {

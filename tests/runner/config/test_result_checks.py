@@ -4,17 +4,19 @@ import asyncio
 import contextlib
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 from omegaconf import OmegaConf
+from pydantic import BaseModel
 
 from runner import protocols
 from runner.config.components import build
-from runner.config.doors import open_doors
+from runner.config.result_checks import checked_component, unchecked
 from runner.domains.agent.candidate import Candidate
 from runner.domains.agent.protocols import Reranker
 from runner.domains.links.suggesting import Place, Suggester, Suggestion, Suggestions
@@ -45,12 +47,10 @@ QUERY = Query("q1", "alpha", True, {"a": 1})
 NAME = f"{__name__}.Component"
 
 
-def behind_a_door(protocol: type, methods: Mapping[str, Any], key: str = "thing") -> Any:
+def checked(protocol: type, methods: Mapping[str, Any], key: str = "thing") -> Any:
     """An object with these methods, as a configuration would make it."""
     cls = type("Component", (), {"__module__": __name__, "foreign_ids": False, **methods})
-    component = cls()
-    open_doors(component, protocol, key, {})
-    return component
+    return checked_component(cls(), protocol, key, {})
 
 
 def returning(value: Any) -> Callable[..., Any]:
@@ -71,9 +71,7 @@ def refusal(call: Callable[[], Any]) -> str:
 
 
 def searched(*rankings: Any) -> Callable[[], Any]:
-    retriever = behind_a_door(
-        protocols.Retriever, {"index": returning({}), "search": returning(list(rankings))}, "retriever"
-    )
+    retriever = checked(protocols.Retriever, {"index": returning({}), "search": returning(list(rankings))}, "retriever")
     retriever.index(CORPUS, None)
     return lambda: retriever.search([QUERY], 10)
 
@@ -138,7 +136,7 @@ def test_lists_arrays_and_rounded_cosines_are_taken_as_what_they_mean() -> None:
 def test_ids_of_elsewhere_pass_where_a_retriever_says_so() -> None:
     foreign = Ranking(("z",), (2.0,), (1.0,))
     methods = {"index": returning({}), "search": returning([foreign]), "foreign_ids": True}
-    retriever = behind_a_door(protocols.Retriever, methods)
+    retriever = checked(protocols.Retriever, methods)
     retriever.index(CORPUS, None)
     assert retriever.search([QUERY], 10) == [foreign]
 
@@ -162,7 +160,7 @@ UNIT = np.eye(2, 3, dtype=np.float32)
     ],
 )
 def test_vectors_are_checked(vectors: Any, message: str) -> None:
-    embedder = behind_a_door(protocols.Embedder, {"prepare": returning(None), "embed": returning(vectors)}, "embedder")
+    embedder = checked(protocols.Embedder, {"prepare": returning(None), "embed": returning(vectors)}, "embedder")
     assert refusal(lambda: embedder.embed(["x", "y"], "query")) == f"embedder ({NAME}): embed: {message}"
 
 
@@ -170,7 +168,7 @@ def test_vectors_of_zeros_and_of_another_precision_pass_and_another_length_does_
     def embed(self: Any, texts: Sequence[str], kind: Literal["query", "passage"]) -> NDArray[Any]:
         return np.eye(len(texts), 3 if kind == "passage" else 4) * (texts[0] != "")
 
-    embedder = behind_a_door(protocols.Embedder, {"prepare": returning(None), "embed": embed}, "embedder")
+    embedder = checked(protocols.Embedder, {"prepare": returning(None), "embed": embed}, "embedder")
     assert embedder.embed(["", ""], "passage").dtype == np.float32
     message = f"embedder ({NAME}): embed: returned vectors of 4 numbers, after some of 3"
     assert refusal(lambda: embedder.embed(["x"], "query")) == message
@@ -198,13 +196,13 @@ def test_vectors_of_zeros_and_of_another_precision_pass_and_another_length_does_
     ],
 )
 def test_a_judgement_is_checked(judgement: Any, message: str) -> None:
-    judge = behind_a_door(protocols.Judge, {"judge": returning_later(judgement)}, "judge")
+    judge = checked(protocols.Judge, {"judge": returning_later(judgement)}, "judge")
     assert refusal(lambda: asyncio.run(judge.judge("faithfulness", {}))) == f"judge ({NAME}): judge: {message}"
 
 
 def test_a_wrong_member_of_a_panel_is_left_out_and_named() -> None:
-    wrong = behind_a_door(protocols.Judge, {"judge": returning_later(Judgement(7.0))}, "judge.judges.first")
-    right = behind_a_door(protocols.Judge, {"judge": returning_later(Judgement(1.0))})
+    wrong = checked(protocols.Judge, {"judge": returning_later(Judgement(7.0))}, "judge.judges.first")
+    right = checked(protocols.Judge, {"judge": returning_later(Judgement(1.0))})
 
     async def both() -> Mapping[str, Judgement]:
         return await gather_judgements({"first": wrong.judge("r", {}), "second": right.judge("r", {})})
@@ -232,7 +230,7 @@ def test_a_wrong_member_of_a_panel_is_left_out_and_named() -> None:
     ],
 )
 def test_an_answer_is_checked(answer: Any, message: str) -> None:
-    generator = behind_a_door(protocols.Generator, {"generate": returning_later(answer)}, "generator")
+    generator = checked(protocols.Generator, {"generate": returning_later(answer)}, "generator")
     assert refusal(lambda: asyncio.run(generator.generate(QUERY, ()))) == f"generator ({NAME}): generate: {message}"
 
 
@@ -246,7 +244,7 @@ def test_an_answer_is_checked(answer: Any, message: str) -> None:
     ],
 )
 def test_tokens_are_checked(tokens: Any, message: str) -> None:
-    tokenizer = behind_a_door(protocols.Tokenizer, {"tokenize": returning(tokens)}, "tokenizer")
+    tokenizer = checked(protocols.Tokenizer, {"tokenize": returning(tokens)}, "tokenizer")
     assert refusal(lambda: tokenizer.tokenize(["x", "y"])) == f"tokenizer ({NAME}): tokenize: {message}"
 
 
@@ -261,7 +259,7 @@ def test_tokens_are_checked(tokens: Any, message: str) -> None:
     ],
 )
 def test_what_a_reranker_says_is_checked(assessment: Any, message: str) -> None:
-    reranker = behind_a_door(Reranker, {"prepare": returning(None), "rerank": returning(assessment)}, "reranker")
+    reranker = checked(Reranker, {"prepare": returning(None), "rerank": returning(assessment)}, "reranker")
     candidates = [Candidate("a#0", "alpha")]
     assert refusal(lambda: reranker.rerank(QUERY, candidates, [])) == f"reranker ({NAME}): rerank: {message}"
 
@@ -278,7 +276,7 @@ def test_what_a_reranker_says_is_checked(assessment: Any, message: str) -> None:
 )
 def test_suggestions_are_checked(suggestions: Any, message: str) -> None:
     methods = {"index": returning({}), "suggest": returning(suggestions), "reason": returning("")}
-    suggester = behind_a_door(Suggester, methods, "suggester")
+    suggester = checked(Suggester, methods, "suggester")
     place = Place("here", "", "text", "en")
     assert refusal(lambda: suggester.suggest([place], 5)).startswith(f"suggester ({NAME}): suggest: {message}")
 
@@ -309,7 +307,7 @@ def test_suggestions_are_checked(suggestions: Any, message: str) -> None:
     ],
 )
 def test_a_data_set_is_checked(data: Any, message: str) -> None:
-    dataset = behind_a_door(protocols.Dataset, {"load": returning(data)}, "dataset")
+    dataset = checked(protocols.Dataset, {"load": returning(data)}, "dataset")
     assert refusal(dataset.load) == f"dataset ({NAME}): load: {message}"
 
 
@@ -331,7 +329,7 @@ def test_a_data_set_is_checked(data: Any, message: str) -> None:
 )
 def test_what_an_evaluation_says_is_checked(method: str, value: Any, message: str) -> None:
     is_async = method in ("prepare", "run", "judge", "check_judge")
-    evaluation = behind_a_door(
+    evaluation = checked(
         protocols.Evaluation, {method: (returning_later if is_async else returning)(value)}, "evaluation"
     )
 
@@ -377,14 +375,14 @@ def raising(error: BaseException) -> Callable[..., Any]:
     ],
 )
 def test_whatever_is_raised_names_component_module_and_line(error: BaseException, said: str) -> None:
-    retriever = behind_a_door(protocols.Retriever, {"search": raising(error)}, "retriever")
+    retriever = checked(protocols.Retriever, {"search": raising(error)}, "retriever")
     message = refusal(lambda: retriever.search([QUERY], 10))
     assert message.startswith(f"retriever ({NAME}): search: {said} ({__name__}, line ")
 
 
 def test_what_the_core_has_a_meaning_for_passes() -> None:
     for error in (StopRunError("no key"), EvaluationError("no reply"), TimeoutError(), KeyboardInterrupt()):
-        retriever = behind_a_door(protocols.Retriever, {"search": raising(error)})
+        retriever = checked(protocols.Retriever, {"search": raising(error)})
         with pytest.raises(type(error)) as raised:
             retriever.search([QUERY], 10)
         assert raised.value is error
@@ -392,16 +390,16 @@ def test_what_the_core_has_a_meaning_for_passes() -> None:
 
 def test_what_ends_the_run_is_found_in_a_group() -> None:
     group = ExceptionGroup("tasks", [ValueError("x"), ExceptionGroup("inner", [StopRunError("no key")])])
-    judge = behind_a_door(protocols.Judge, {"judge": raising(group)})
+    judge = checked(protocols.Judge, {"judge": raising(group)})
     with pytest.raises(StopRunError, match="no key"):
         asyncio.run(judge.judge("r", {}))
 
 
 def test_a_method_that_is_async_where_none_is_expected_and_the_reverse() -> None:
-    retriever = behind_a_door(protocols.Retriever, {"search": returning_later([])}, "retriever")
+    retriever = checked(protocols.Retriever, {"search": returning_later([])}, "retriever")
     expected = f"retriever ({NAME}): search: is async: expected `def search`, whose result is there when it returns"
     assert refusal(lambda: retriever.search([QUERY], 10)) == expected
-    judge = behind_a_door(protocols.Judge, {"judge": returning(Judgement(1.0))}, "judge")
+    judge = checked(protocols.Judge, {"judge": returning(Judgement(1.0))}, "judge")
     expected = f"judge ({NAME}): judge: is not async: expected `async def judge`"
     assert refusal(lambda: asyncio.run(judge.judge("r", {}))) == expected
 
@@ -410,7 +408,7 @@ def test_the_exit_code_is_that_of_the_stage() -> None:
     codes = {}
     for method in ("load", "index", "search", "score"):
         protocol = {"load": protocols.Dataset, "score": protocols.Evaluation}.get(method, protocols.Retriever)
-        component = behind_a_door(protocol, {method: raising(ValueError())})
+        component = checked(protocol, {method: raising(ValueError())})
         with pytest.raises(ComponentError) as error:
             getattr(component, method)(None, None, *([None] if method == "score" else []))
         codes[method] = error.value.exit_code
@@ -418,20 +416,20 @@ def test_the_exit_code_is_that_of_the_stage() -> None:
 
 
 def test_an_embedder_that_fails_while_an_index_is_built_ends_as_an_index_does() -> None:
-    embedder = behind_a_door(protocols.Embedder, {"embed": raising(ValueError("x"))}, "embedder")
-    retriever = behind_a_door(protocols.Retriever, {"index": lambda *_: embedder.embed(["x"], "passage")}, "retriever")
+    embedder = checked(protocols.Embedder, {"embed": raising(ValueError("x"))}, "embedder")
+    retriever = checked(protocols.Retriever, {"index": lambda *_: embedder.embed(["x"], "passage")}, "retriever")
     with pytest.raises(ComponentError) as error:
         retriever.index(CORPUS, None)
     assert str(error.value).startswith(f"embedder ({NAME}): embed: ValueError: x (") and error.value.exit_code == 2
 
 
-def test_what_an_evaluation_holds_open_is_behind_its_door_and_what_is_done_inside_is_not() -> None:
+def test_what_an_evaluation_holds_open_is_checked_and_what_is_done_inside_is_not() -> None:
     @contextlib.asynccontextmanager
     async def broken(self: Any) -> Any:
         yield None
         raise ValueError("cannot close")
 
-    evaluation = behind_a_door(protocols.Evaluation, {"open": broken}, "evaluation")
+    evaluation = checked(protocols.Evaluation, {"open": broken}, "evaluation")
 
     async def used(error: Exception | None) -> None:
         async with evaluation.open():
@@ -472,6 +470,61 @@ class Delegating:
         return getattr(self._inner, name)
 
 
+class Registered:
+    """A class that demands something of each of its subclasses."""
+
+    def __init_subclass__(cls, *, register: str) -> None:
+        super().__init_subclass__()
+
+    def index(self, corpus: Any, workspace: Any) -> Mapping[str, Any]:
+        return {}
+
+    def search(self, queries: Any, depth: int) -> Any:
+        return [None]
+
+
+class Modelled(BaseModel):
+    limit: int = 3
+
+    def index(self, corpus: Any, workspace: Any) -> Mapping[str, Any]:
+        return {}
+
+    def search(self, queries: Any, depth: int) -> Any:
+        return [None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FrozenRecord:
+    limit: int = 3
+
+    def index(self, corpus: Any, workspace: Any) -> Mapping[str, Any]:
+        return {}
+
+    @property
+    def search(self) -> Any:
+        return lambda queries, depth: [None]
+
+
+class OneOnly(type):
+    """A metaclass that makes no second class."""
+
+    made: ClassVar[list[str]] = []
+
+    def __new__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> Any:
+        if cls.made:
+            raise TypeError("one is enough")
+        cls.made.append(name)
+        return super().__new__(cls, name, bases, namespace)
+
+
+class Single(metaclass=OneOnly):
+    def index(self, corpus: Any, workspace: Any) -> Mapping[str, Any]:
+        return {}
+
+    def search(self, queries: Any, depth: int) -> Any:
+        return [None]
+
+
 class Secretive:
     @property
     def provenance(self) -> Mapping[str, Any]:
@@ -505,18 +558,37 @@ def taken(name: str) -> Any:
     return build(OmegaConf.create({**node, "top": top}).top).root.retriever
 
 
-@pytest.mark.parametrize("name", ["Slotted", "Delegating"])
-def test_every_kind_of_class_gets_its_doors(name: str) -> None:
+@pytest.mark.parametrize("name", ["Slotted", "Delegating", "Registered", "Modelled", "FrozenRecord", "Single"])
+def test_every_kind_of_class_is_checked(name: str) -> None:
     expected = f"part ({__name__}.{name}): search: expected a Ranking, got None"
     assert refusal(lambda: taken(name).search([QUERY], 1)) == expected
 
 
-def test_a_class_keeps_its_name_and_a_copy_its_doors() -> None:
+def test_a_view_keeps_the_name_of_the_class_and_a_copy_is_checked() -> None:
     import copy
 
     retriever = taken("Slotted")
     assert isinstance(retriever, Slotted) and type(retriever).__qualname__ == "Slotted"
-    assert refusal(lambda: copy.deepcopy(retriever).search([QUERY], 1)).startswith("part (")
+    for copied in (copy.deepcopy(retriever), copy.copy(retriever)):
+        assert isinstance(copied, Slotted) and unchecked(copied) is not unchecked(retriever)
+        assert refusal(lambda copied=copied: copied.search([QUERY], 1)).startswith("part (")  # type: ignore[misc]
+
+
+def test_a_view_shows_the_attributes_of_its_component_and_changes_them() -> None:
+    retriever = taken("Modelled")
+    assert retriever.limit == 3 and "limit" in dir(retriever)
+    retriever.limit = 5
+    assert unchecked(retriever).limit == 5 and retriever.limit == 5
+    assert not isinstance(retriever, protocols.CachedRetriever) and not hasattr(retriever, "search_async")
+
+
+def test_a_component_and_its_views_have_one_identity() -> None:
+    node = {"part": {"_target_": f"{__name__}.Slotted"}}
+    top = {"_target_": f"{__name__}.Taker", "retriever": "${part}"}
+    built = build(OmegaConf.create({**node, "top": top}).top)
+    retriever = built.root.retriever
+    assert built.identities[id(retriever)] == built.identities[id(unchecked(retriever))]
+    assert built.parts["part"] is retriever
 
 
 def test_a_provenance_that_lacks_an_attribute_is_not_taken_for_none() -> None:
@@ -535,13 +607,12 @@ def test_what_cannot_be_made_or_lacks_a_method_is_named() -> None:
 def test_tracebacks_are_kept_for_the_log(tmp_path: Path) -> None:
     log: dict[str, str] = {}
     component = type("Component", (), {"__module__": __name__, "load": raising(ValueError("x"))})()
-    open_doors(component, protocols.Dataset, "dataset", log)
-    message = refusal(component.load)
+    message = refusal(checked_component(component, protocols.Dataset, "dataset", log).load)
     assert list(log) == [message] and "Traceback" in log[message] and "ValueError: x" in log[message]
 
 
 def test_a_latency_is_a_number() -> None:
-    from runner.config.doors import record_and_timings
+    from runner.config.result_checks import record_and_timings
 
     class Output:
         timings: Mapping[str, Any] = {"run": Timing(math.nan)}
