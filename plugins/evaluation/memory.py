@@ -312,6 +312,7 @@ class MemoryEvaluation:
         if labels["memory"] == "empty":  # there is nothing that could be accurate
             grades["memory_accuracy"] = None
             failed = tuple(name for name in failed if name != "memory_accuracy")
+        failed = (*failed, right.NAME) if labels[right.LABEL] == "not_judged" else failed
         own = Scores({**values, **grades}, failed, weights, labels)
         return self.chosen_metrics.merge_scores(
             own, case, output, judgements, self.chosen_metrics.judge_fields(self._rubric_fields(case, output))

@@ -61,13 +61,13 @@ def test_grades_say_that_precision_has_none_only_where_it_stands(tmp_path: Path)
     folder = write_run(tmp_path)
     assert "Precision@k has no grade" in section(page(folder), "metrics").text
     summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
-    summary["metrics"] = {"unanswerable_precision": summary["metrics"]["unanswerable_precision"]}
+    summary["metrics"] = {"unanswerable_recall": summary["metrics"]["unanswerable_recall"]}
     (folder / "summary.json").write_text(json.dumps(summary), encoding="utf-8")
     shown = section(page(folder), "metrics")
     assert "below that needs work." in shown.text and "Precision@k" not in shown.text
     (_, _, cells) = shown.one("table").rows()
-    assert cells[0] == "Unanswerable Precision"
-    assert cells[-1] == metric.meaning("unanswerable_precision", LANGUAGES["en"]) != ""
+    assert cells[0] == "Unanswerable Recall"
+    assert cells[-1] == metric.meaning("unanswerable_recall", LANGUAGES["en"]) != ""
 
 
 def test_cases_that_show_no_pattern_are_told(tmp_path: Path) -> None:
