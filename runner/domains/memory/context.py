@@ -117,7 +117,7 @@ class ContextBuilder:
     ) -> None:
         of_memory = (memory_tokens, entities_tokens, recent_tokens, retrieved_tokens)
         tokens = (*of_memory, documents_tokens, question_tokens)
-        self.budgets: Mapping[SectionName, int] = {"system": system_tokens} | dict(zip(NAMES, tokens, strict=True))
+        self.budgets: Mapping[SectionName, int] = {"system": system_tokens, **dict(zip(NAMES, tokens, strict=True))}
         self.encoding = encoding
 
     @property
