@@ -10,9 +10,8 @@ underpowered where it would not have found the loss that matters in four of five
 A rule is an error where its name is only similar to that of a metric. It is not evaluated where a run lacks its metric,
 where neither the metric nor the rule has a direction, where a run has no value (latency of a replayed run), or where
 fewer than half of the cases of a run are decided; it is not comparable where the metric differs in meaning between the
-runs. None of these counts as passed. p of a latency is one-sided and includes the factor of runner.compare.timed, so
-that a varying load of the machine does not fire. A rule for `main` stands for one rule for each main metric of the two
-runs.
+runs. None of these counts as passed. p of a latency is that of runner.compare.timed, so that a varying load of the
+machine does not fire. A rule for `main` stands for one rule for each main metric of the two runs.
 """
 
 from __future__ import annotations
@@ -31,6 +30,7 @@ from runner.compare.flips import LABEL, RIGHT, UNTOLD, deciding_name, states
 from runner.compare.regression import Regression, Rule
 from runner.compare.slices import slices_of
 from runner.compare.snapshots import Bools, Cases, Snapshot
+from runner.compare.timed import Doubt
 from runner.compare.verdicts import Adjusted
 from runner.errors import InputError, did_you_mean
 from runner.metrics import paired
@@ -49,7 +49,8 @@ POWER = 0.8416212335729143  # standard errors that a loss lies beyond the margin
 class RuleResult:
     """`loss`: by how much the candidate is worse: absolute, or as a share of the baseline for a relative rule; so are
     `detectable`, the smallest loss with which the rule fires in four of five tries, and `matters`, the loss that a rule
-    which demands significance is to find. `detectable`: None where no loss is found, or nothing says which."""
+    which demands significance is to find. `detectable`: None where no loss is found, or nothing says which. `doubt`:
+    why a loss of latency is not significant."""
 
     rule: Rule
     status: Status
@@ -62,6 +63,7 @@ class RuleResult:
     reasons: tuple[Reason, ...] = ()
     detectable: float | None = None
     matters: float | None = None
+    doubt: Doubt | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,14 +263,13 @@ class _RuleCheck:
         expense = self._expenses.get(rule.metric)
         if expense is None or expense.baseline is None or expense.candidate is None:
             return RuleResult(rule, "not_evaluated")
-        n, p = (
-            min(expense.n_baseline, expense.n_candidate),
-            expense.p if rule.direction == "lower" else expense.p_faster,
-        )
+        n, is_lower = min(expense.n_baseline, expense.n_candidate), rule.direction == "lower"
+        p = expense.p if is_lower else expense.p_faster
         if rule.significant and p is None:
             raise InputError(f"{key}: significance cannot be tested for '{rule.metric}'; leave out significant")
         loss = _loss(rule, expense.baseline, expense.candidate)
-        return RuleResult(rule, "passed", n, expense.baseline, expense.candidate, loss, p)
+        doubt = expense.doubt if is_lower and rule.significant else None
+        return RuleResult(rule, "passed", n, expense.baseline, expense.candidate, loss, p, doubt=doubt)
 
     def _choose(self, rule: Rule, reasons: Sequence[Reason]) -> Bools:
         """The pairs of the slice, without those with changed questions or labels."""

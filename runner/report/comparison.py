@@ -327,7 +327,7 @@ def rule_cells(rule: Record, record: Record, say: Wording) -> tuple[str, ...]:
         allowed = say("compare.significant", margin=allowed)
     result = say.name("gate", rule["status"])
     if rule["status"] == "passed" and (rule["loss"] or 0) > rule["margin"] + ROUNDING:
-        result = say("compare.chance")
+        result = say(f"compare.doubt.{rule.get('doubt') or 'chance'}")
     if rule["reasons"] and rule["status"].startswith("not_"):
         result = f"{result}: {'; '.join(reason_text(reason, say) for reason in rule['reasons'])}"
     detectable = rule.get("detectable")

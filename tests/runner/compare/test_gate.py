@@ -264,12 +264,12 @@ def test_latency() -> None:
     assert (found.status, found.loss, found.rule.direction) == ("fired", 501.0, "lower")
     assert not gate([rule("latency.case.p95_ms", 500.0)], run(HALF, 100.0), run(HALF, 600.0)).fired
     assert not gate([rule("latency.case.p95_ms", 0.0)], run(HALF, 600.0), run(HALF, 100.0)).fired
-    certain = gate([rule("latency.case.p95_ms", 0.0, significant=True)], run(HALF, 100.0), run(HALF, 1100.0))
-    assert certain.fired and certain.rules[0].p == pytest.approx(1 / 1001)
-    busier = gate([rule("latency.case.p95_ms", 0.0, significant=True)], run(HALF, 100.0), run(HALF, 900.0))
-    assert not busier.fired and busier.rules[0].p == 1.0
+    certain = gate([rule("latency.case.p95_ms", 500.0, significant=True)], run(HALF, 317.0), run(HALF, 1036.0))
+    assert certain.fired and certain.rules[0].p == pytest.approx(2 / 1001)
+    same = gate([rule("latency.case.p95_ms", 0.0, significant=True)], run(HALF, 100.0), run(HALF, 100.0))
+    assert not same.fired and (same.rules[0].p, same.rules[0].doubt) == (1.0, "chance")
     slower = rule("latency.case.p95_ms", 0.0, significant=True, direction="higher")  # is better, somebody says
-    for before, after, p in ((1100.0, 100.0, 1 / 1001), (100.0, 1100.0, 1.0)):
+    for before, after, p in ((1100.0, 100.0, 2 / 1001), (100.0, 1100.0, 1.0)):
         (result,) = gate([slower], run(HALF, before), run(HALF, after)).rules
         assert (result.p, result.loss) == (pytest.approx(p), before - after)
     with pytest.raises(

@@ -119,6 +119,15 @@ def test_each_metric_of_the_summary_is_logged(tmp_path: Path) -> None:
     )
 
 
+def test_undecided_cases_are_logged_beside_the_headline(tmp_path: Path) -> None:
+    entry = {"value": 0.5, "ci_low": 0.4, "ci_high": 0.6, "n": 10, "n_scored": 8}
+    right = {**entry, "undecided": 2, "if_lowest": 0.4, "if_highest": 0.6}
+    metrics = run_entry(write_run(tmp_path, RUN, merged(SUMMARY, {"metrics": {"right": right}}))).metrics
+    assert [metrics[f"right{name}"] for name in ("", "/low", "/undecided", "/if_lowest", "/if_highest")] == [
+        0.5, 0.4, 2, 0.4, 0.6,
+    ]  # fmt: skip
+
+
 def test_an_added_metric_is_in_the_headline(tmp_path: Path) -> None:
     entry = {"value": 0.5, "ci_low": 0.4, "ci_high": 0.6, "n": 4, "n_scored": 4}
     summary = merged(SUMMARY, {"metrics": {"tone": entry, "success_at_k": entry, "success_at_3": entry}})
