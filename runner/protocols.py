@@ -686,6 +686,18 @@ class Declining(Protocol):
     refuse_below: float | None
 
 
+@runtime_checkable
+class Logged(Protocol):
+    """A generator whose answers were given before the run: what it takes to repeat them says nothing of their latency
+    and cost, which are those of the log (`GivenResults`).
+
+    class GivenAnswers:
+        is_logged = True
+    """
+
+    is_logged: bool
+
+
 class System(Protocol):
     """A running system that answers questions in place of the retriever and the generator of the configuration.
     `repeats`: how often each question is asked.
@@ -1202,6 +1214,19 @@ class Asking(Protocol):
 
 
 @runtime_checkable
+class CaseChecking(Protocol):
+    """A choice of `metric=` whose judgement is that of the checks of a case alone, by which `right` is decided, too.
+
+    class Checks:
+        is_of_cases = True
+    """
+
+    @property
+    def is_of_cases(self) -> bool:
+        """False where checks of the whole set are mixed in."""
+
+
+@runtime_checkable
 class SelfJudging(Protocol):
     """A choice of `metric` that judges a case itself, without the judge.
 
@@ -1363,6 +1388,8 @@ ABSENT: Mapping[str, Any] = {
     "projection": None,
     "is_separable": False,
     "refuse_below": None,
+    "is_logged": False,
+    "is_of_cases": False,
     "answer_model": None,
     "sweep": "",
 }

@@ -262,11 +262,14 @@ class Context:
 
 @dataclass(frozen=True, slots=True)
 class GivenResults:
-    """The results of another system for a query. None: the file does not give them."""
+    """The results of another system for a query. None: the file does not give them. `latency_ms` and `cost_usd`: what
+    the answer took and cost there."""
 
     ranking: tuple[tuple[str, float], ...] | None = None  # (id, score), best first
     contexts: tuple[Context, ...] | None = None
     answer: str | None = None
+    latency_ms: float | None = None
+    cost_usd: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -355,6 +358,15 @@ class Query:
         document = next((id for id, grade in self.relevance.items() if grade > 0), None)
         shared = {"group": self.group, "document": document}
         return {field: value for field, value in shared.items() if value is not None}
+
+    @property
+    def is_answerability_known(self) -> bool:
+        """Whether anything tells that the question has an answer. Of an answer in a log without references, gold and
+        contexts nothing does, although its row is not marked as unanswerable."""
+        given = self.given
+        is_answer_alone = given.answer is not None and given.ranking is None and given.contexts is None
+        has_labels = bool(self.answers or self.relevance or self.expected_chunks or self.expected_spans)
+        return not self.answerable or has_labels or not is_answer_alone
 
 
 @dataclass(frozen=True, slots=True)

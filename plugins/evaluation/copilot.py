@@ -49,7 +49,7 @@ from runner.metrics.metric import Metric
 from runner.metrics.profile import AutoProfile, ProfileChoice
 from runner.metrics.reference_rule import decide_by_reference
 from runner.metrics.right import Decision, decide
-from runner.protocols import Generator, Judge, Scorer, Workspace, attribute_of
+from runner.protocols import Generator, Judge, Prompting, Scorer, Workspace, attribute_of
 from runner.records import (
     Answer,
     CaseSet,
@@ -253,6 +253,9 @@ class Copilot:
         context = self.context.build(
             moment.remembered, case.probe.question, case.language, documents=retrieved.contexts
         )
+        if isinstance(self.generator, Prompting):
+            asked = replace(query_of(case, case.probe.question), remembered=context.contexts)
+            context = self.context.add_prompt(context, self.generator.messages(asked, context.documents))
         retrieved = replace(retrieved, contexts=context.documents)
         view = ProbedMemory.of(case, moment, context)
         guard(case, moment, view)
@@ -289,10 +292,10 @@ class Copilot:
         shown_to = {**question, "answer": output.answer.text, "history": recent_turns(output.moment)}
         contexts = (*output.context.contexts, *output.context.documents)
         fields_of: dict[str, Mapping[str, Any]] = {}
-        if not output.answer.is_silent:
+        if output.answer.has_claims:
             fields_of = {"faithfulness": {**shown_to, "contexts": contexts}, "answer_relevancy": shown_to}
-        if self._by_reference(case) and output.answer.has_claims:
-            fields_of[CORRECTNESS] = {**shown_to, "references": references(case)}
+            if self._by_reference(case):
+                fields_of[CORRECTNESS] = {**shown_to, "references": references(case)}
         if is_about_memory(case):
             memory_texts = {"memory": output.context.memory_text, "entities": output.context.entities_text}
             facts = {"reference": reference(case, case.probe.expected), "stale": reference(case, case.probe.forbidden)}
@@ -338,6 +341,7 @@ class Copilot:
         scored = {name: None if name in failed else value for name, value in values.items()}
         decision = self._decision(case, output, scored)
         values[right.NAME] = decision.value
+        failed = (*failed, right.NAME) if decision.by == "not_judged" else failed
         labels = {**ranking_scores.labels, **self._labels(case, output, scored, decision)}
         if is_about_memory(case):
             shown = output.context.memory_text + output.context.entities_text
@@ -352,9 +356,7 @@ class Copilot:
 
     def _judged_scores(self, case: ProbeCase, judgements: Judgements, answer: Answer) -> judged.Judged:
         on_failure = self.judge_.on_failure
-        results: list[judged.Judged] = [(dict.fromkeys(ANSWERED), ())]
-        if not answer.is_silent:
-            results = [judged.score_judgements(judgements, ANSWERED, on_failure)]
+        results = [judged.score_judgements(judgements, ANSWERED if answer.has_claims else (), on_failure)]
         if self._by_reference(case):
             declined = not answer.has_claims
             results.append(judged.judged_correctness(judgements, declined=declined, on_failure=on_failure))
@@ -379,25 +381,37 @@ class Copilot:
             silent=output.answer.is_silent,
             by_reference=decision,
             correctness=values[CORRECTNESS] if by_reference else None,
-            not_judged=by_reference and values[CORRECTNESS] is None,
-            faithfulness=values["faithfulness"],
-            answer_relevancy=values["answer_relevancy"],
+            not_judged=self._is_unjudged(case, output, values, decision),
+            faithfulness=values.get("faithfulness"),
+            answer_relevancy=values.get("answer_relevancy"),
             high=self.high,
         )
+
+    def _is_unjudged(
+        self,
+        case: ProbeCase,
+        output: CopilotOutput,
+        values: Mapping[str, float | None],
+        by_reference: Decision | None,
+    ) -> bool:
+        """Whether the judge gave no score that decides: of the comparison, or where nothing is known, of the answer."""
+        if not output.answer.has_claims:
+            return False
+        deciding = (CORRECTNESS,) if self._by_reference(case) else ANSWERED if by_reference is None else ()
+        return any(values[name] is None for name in deciding)
 
     def _labels(
         self, case: ProbeCase, output: CopilotOutput, values: Mapping[str, float | None], decision: Decision
     ) -> dict[str, str]:
-        faithfulness, relevancy = values["faithfulness"], values["answer_relevancy"]
+        faithfulness, relevancy = values.get("faithfulness"), values.get("answer_relevancy")
         labels = {
             right.LABEL: decision.by,
             "lost_at": None if decision.right is None else self._lost_at(case, output, values, decision.right),
             "reply": output.answer.lost_at or None,
             "pattern": diagnosis.pattern(faithfulness, relevancy, self.high),
             "cross": diagnosis.cross(values.get("recall_at_k"), faithfulness, relevancy, self.high),
+            "answer": "refused" if output.answer.refused else None,
         }
-        if output.answer.refused and not case.probe.answerable:  # a right refusal is no failure of generation
-            labels = {name: labels[name] for name in (right.LABEL, "lost_at")}
         return {name: label for name, label in labels.items() if label is not None}
 
     def _lost_at(

@@ -13,6 +13,7 @@ from pydantic import ConfigDict, Field, with_config
 from typing_extensions import TypedDict
 
 from runner.errors import FallsShortError, Problem
+from runner.llm.answer_checks import CASE_CHECKS, CaseChecks
 from runner.llm.chosen import HEALTH, ChosenMetrics
 from runner.llm.controls import answer_controls
 from runner.llm.health import check_health, language_warnings
@@ -24,7 +25,7 @@ from runner.metrics.judged import ANSWER_METRICS, CORRECTNESS, REFERENCE_METRICS
 from runner.metrics.metric import Metric
 from runner.metrics.reference_rule import decide_by_reference
 from runner.metrics.repeats import average_scores, spreads
-from runner.metrics.right import Decision, decide
+from runner.metrics.right import Decision, decide, with_checks
 from runner.protocols import Generator, Judge, Scorer, System, Workspace, attribute_of
 from runner.records import (
     Answer,
@@ -57,7 +58,8 @@ if TYPE_CHECKING:
 
 Rubric = Literal["faithfulness", "answer_relevancy", "answer_correctness", "context_precision", "context_recall"]
 ALL: tuple[Rubric, ...] = get_args(Rubric)
-RUBRICS: tuple[Rubric, ...] = ("faithfulness", "answer_relevancy", "answer_correctness")
+RUBRICS: tuple[Rubric, ...] = ("faithfulness", "answer_relevancy", "answer_correctness")  # of an answer; no refusal
+STAND_IN: tuple[Rubric, ...] = ("faithfulness", "answer_relevancy")  # decide where nobody wrote a reference
 BY_REFERENCE = tuple(metric.name for metric in REFERENCE_METRICS)  # asked where a question has reference answers
 BY_CONTEXTS = ("faithfulness", "context_precision", "context_recall")  # asked where the texts that were found are known
 SHOWN = ("question", "answer", "contexts", "references", "history")  # to rubrics of one's own, where a case has them
@@ -146,8 +148,10 @@ class FullRag:
     """Metrics of retrieval as in `retrieval_only`, and of the answer: faithfulness, answer relevancy and, where
     reference answers are known, answer correctness, exact match, whether one occurs in the answer, and token F1.
     `metrics`: those that are reported, and what is measured beside them. `rubrics`: what the judge is asked, None: what
-    these need. Those by a reference are asked for answerable questions with `answers`: of several references any one
-    is enough. An answer that declined is not asked about, and its correctness is 0. `require` ends the run before any
+    these need. What `right` needs is asked for in any case where it is reported, so that it means the same whatever
+    else is: the comparison with the references by a model; the checks of the case; without both, faithfulness and
+    relevancy. Rubrics by a reference are asked for answerable questions with `answers`: of several references any one
+    is enough. A refusal is not judged: it has no claims, and its correctness is 0. `require` ends the run before any
     answer is generated. With a `system` that runs elsewhere nothing is retrieved or generated here: what it says is
     judged, and what it does not say is not."""
 
@@ -186,11 +190,14 @@ class FullRag:
         self.retrieval, self.generator, self.judge_, self.high = retrieval, generator, judge, high
         own = (*right.METRICS, *ranking.METRICS, *ANSWER_METRICS, *REFERENCE_METRICS, *answers.METRICS)
         self.chosen_metrics = ChosenMetrics(metrics, own, judge=judge, fields=SHOWN)
+        self._needs = rubrics is None and right.NAME in self.chosen_metrics.names
         if rubrics is None:
             rubrics = RUBRICS if metrics is None else [name for name in ALL if name in self.chosen_metrics.names]
         self.rubrics = tuple(dict.fromkeys(rubrics))
         self.chosen_metrics.names |= {*self.rubrics}
-        self._has_references = False
+        reported = (name for name, choice in (metrics or {}).items() if attribute_of(choice, "is_of_cases"))
+        self._case_checks, self._checks_name = CaseChecks(), next(reported, CASE_CHECKS)
+        self._rubrics_of_cases: frozenset[str] = frozenset(self.rubrics) - {CORRECTNESS}  # before there are cases
         self._distinctions: Distinctions | None = None
         self.require = cast(Mapping[str, float | None], require or {})
 
@@ -236,7 +243,7 @@ class FullRag:
         return nullcontext() if self.system is None else self.system.open()
 
     async def prepare(self, cases: Sequence[Query], workspace: Workspace) -> Preparation:
-        self._has_references = any(map(_has_reference, cases))
+        self._rubrics_of_cases = frozenset(name for case in cases for name in self._applicable_rubrics(case))
         if self.system is not None:
             await self.chosen_metrics.prepare(cases, workspace)
             return self.retrieval.describe()
@@ -253,7 +260,7 @@ class FullRag:
         return {HEALTH: await check_health(self.judge_, controls), **self.chosen_metrics.unchecked_facts}
 
     def _judged_rubrics(self) -> list[str]:
-        return [name for name in self.rubrics if name in RUBRICS and (name != CORRECTNESS or self._has_references)]
+        return [name for name in RUBRICS if name in self._rubrics_of_cases]
 
     def _demand(self, cases: Sequence[Query]) -> None:
         """Raises FallsShortError when retrieval is below `require`."""
@@ -272,7 +279,9 @@ class FullRag:
             return RagOutput(retrieved, refusal, None, self._record(case, retrieved))
         with stopwatch() as watch:
             answer = mark_refusal(await self.generator.generate(case, retrieved.contexts), case.text)
-        return RagOutput(retrieved, answer, watch.timing, self._record(case, retrieved))
+        return RagOutput(
+            retrieved, _delivered(case, answer, self._distinctions), watch.timing, self._record(case, retrieved)
+        )
 
     async def _ask_system(self, case: Query, system: System) -> RagOutput:
         outputs = []
@@ -286,6 +295,7 @@ class FullRag:
         retrieved = replace(self.retrieval.of_reply(case, reply), timings={"system": timing})
         text = reply.answer
         answer = Answer(text, is_refusal(text, case.text), citations(text), reply.cut_off, reply.thought)
+        answer = _delivered(case, answer, self._distinctions)
         return RagOutput(retrieved, answer, None, self._record(case, retrieved), reply)
 
     def _record(self, case: Query, retrieved: RetrievalResult) -> Mapping[str, Any]:
@@ -322,21 +332,32 @@ class FullRag:
 
     async def _judge_answer(self, case: Query, output: RagOutput, judgements: MutableMapping[str, Judgement]) -> None:
         shown = self._rubric_fields(case, output)
-        await self.chosen_metrics.add_own(case, {**shown, **self._fields_of_checks(output)}, judgements)
+        checked = {**shown, **self._fields_of_checks(case, output)}
+        await self.chosen_metrics.add_own(case, checked, judgements)
+        if self._checks_name == CASE_CHECKS and CASE_CHECKS not in judgements:
+            judgements.update(await self._case_checks.judge_case(case, checked))
         asked = {**self._judge_fields(case, output), **self.chosen_metrics.judge_fields(shown)}
         await judge_missing(self.judge_, asked, judgements)
 
-    def _fields_of_checks(self, output: RagOutput) -> dict[str, Any]:
-        """The fields for checks besides those of rubrics. A stage that was not timed, or whose reply came from a cache,
-        has no latency."""
-        times = [timing.ms if timing.live else None for timing in output.timings.values()]
-        costs = [cost.usd for role, cost in so_far().items() if role != "judge"]
+    def _fields_of_checks(self, case: Query, output: RagOutput) -> dict[str, Any]:
+        """The fields for checks besides those of rubrics."""
         documents = [
             (context.id, self.retrieval.corpus.document_of(context.id)) for context in output.retrieved.contexts
         ]
         return {
             "citations": output.answer.citations,
             "documents": documents,
+            **self._spent(case, output),
+        }
+
+    def _spent(self, case: Query, output: RagOutput) -> dict[str, float | None]:
+        """What the answer took and cost: as logged where it was given. A stage that was not timed, or whose reply came
+        from a cache, has no latency."""
+        if self.system is None and attribute_of(self.generator, "is_logged"):
+            return {"latency_ms": case.given.latency_ms, "cost_usd": case.given.cost_usd}
+        times = [timing.ms if timing.live else None for timing in output.timings.values()]
+        costs = [cost.usd for role, cost in so_far().items() if role != "judge"]
+        return {
             "latency_ms": None if None in times else sum(time or 0.0 for time in times),
             "cost_usd": None if None in costs else sum(cost or 0.0 for cost in costs),
         }
@@ -353,8 +374,18 @@ class FullRag:
         return fields
 
     def _applicable_rubrics(self, case: Query) -> list[str]:
-        """The rubrics that apply to a question, whether or not the judge uses them."""
-        return [name for name in self.rubrics if name not in BY_REFERENCE or _has_reference(case)]
+        """The rubrics that apply to a question that was answered, whether or not the judge uses them."""
+        reported = [name for name in self.rubrics if name not in BY_REFERENCE or _has_reference(case)]
+        return list(dict.fromkeys([*reported, *(self._decisive(case) if self._needs else ())]))
+
+    def _decisive(self, case: Query) -> Sequence[str]:
+        """The rubrics by which `right` is decided. A judge without a model is held to be no better at comparing than
+        the words of the answer."""
+        if not case.answerable:
+            return ()
+        if case.answers:
+            return () if attribute_of(self.judge_, "baseline") else (CORRECTNESS,)
+        return () if case.checks else STAND_IN
 
     def _judge_fields(self, case: Query, output: RagOutput) -> dict[str, Mapping[str, Any]]:
         """Rubric -> what the judge sees."""
@@ -371,7 +402,7 @@ class FullRag:
         }
         if output.answer.is_silent:
             return {}
-        declined = (CORRECTNESS,) if output.answer.refused else ()
+        declined = RUBRICS if output.answer.refused else ()
         blind = () if output.retrieved.has_texts else BY_CONTEXTS
         names = [name for name in self._applicable_rubrics(case) if name not in (*declined, *blind)]
         return {name: fields_of[name] for name in names if not self._is_foreign(fields_of[name])}
@@ -399,15 +430,14 @@ class FullRag:
         """The scores of one answer."""
         retrieval = self.retrieval.scores(case, output.retrieved, declined=output.answer.refused)
         rated, failed = score_judgements(judgements, tuple(self._judge_fields(case, output)), self.judge_.on_failure)
-        if CORRECTNESS in self._applicable_rubrics(case):
-            rated = {**rated, CORRECTNESS: rated.get(CORRECTNESS) if output.answer.has_claims else 0.0}
+        if not output.answer.has_claims and CORRECTNESS in self._applicable_rubrics(case):
+            rated = {**rated, CORRECTNESS: 0.0}
         values = {**retrieval.values, **rated, **_against_references(case, output.answer, self._distinctions)}
         scored = {name: None if name in failed else value for name, value in values.items()}
-        decision = self._decision(case, output, scored)
+        decision = self._decision(case, output, scored, judgements)
         values = {right.NAME: decision.value, **values}
+        failed = (*failed, right.NAME) if decision.by == "not_judged" else failed
         labels = {**retrieval.labels, **self._labels(case, output, scored, decision)}
-        if output.answer.refused and not case.answerable:  # a right refusal is no failure of generation
-            labels = {name: label for name, label in labels.items() if name not in ("pattern", "cross")}
         own = Scores(values, unscored=failed, weights=retrieval.weights, labels=labels)
         return self.chosen_metrics.merge_scores(
             own, case, output, judgements, self.chosen_metrics.judge_fields(self._rubric_fields(case, output))
@@ -420,32 +450,45 @@ class FullRag:
 
         return service_report.sums(rows)
 
-    def _decision(self, case: Query, output: RagOutput, values: Mapping[str, float | None]) -> Decision:
-        """A judge without a model is held to be no better than the matcher of known answers."""
-        is_judged = CORRECTNESS in self._applicable_rubrics(case) and not attribute_of(self.judge_, "baseline")
-        return decide(
+    def _decision(
+        self, case: Query, output: RagOutput, values: Mapping[str, float | None], judgements: Judgements
+    ) -> Decision:
+        passes, has_label = self._passes(case, judgements), bool(case.answers) or not case.answerable
+        if output.answer.refused and not case.is_answerability_known:
+            return with_checks(Decision(None, "unknown"), passes, has_label=has_label)
+        asked = {
+            name: values[name] for name in self._judge_fields(case, output) if name in self._decisive(case)
+        }  # and no other score, so that it does not matter what else is reported
+        decision = decide(
             answerable=case.answerable,
             declined=output.answer.refused,
             silent=output.answer.is_silent,
             by_reference=decide_by_reference(case.text, case.answers, output.answer.text, self._distinctions),
-            correctness=values[CORRECTNESS] if is_judged else None,
-            not_judged=is_judged and values[CORRECTNESS] is None,
-            faithfulness=values.get("faithfulness"),
-            answer_relevancy=values.get("answer_relevancy"),
+            correctness=asked.get(CORRECTNESS),
+            not_judged=None in asked.values(),
+            faithfulness=asked.get("faithfulness"),
+            answer_relevancy=asked.get("answer_relevancy"),
             high=self.high,
         )
+        return with_checks(decision, passes, has_label=has_label)
+
+    def _passes(self, case: Query, judgements: Judgements) -> bool | None:
+        """Whether the answer passes the checks of its case; None without any that could be evaluated."""
+        judgement = judgements.get(self._checks_name)
+        return None if not case.checks or judgement is None else judgement.score == 1
 
     def _labels(
         self, case: Query, output: RagOutput, values: Mapping[str, float | None], decision: Decision
     ) -> dict[str, str]:
         faithfulness, relevancy = values.get("faithfulness"), values.get("answer_relevancy")
-        decided = decision.right
+        decided, is_reported = decision.right, right.NAME in self.chosen_metrics.names
         labels = {
-            right.LABEL: decision.by,
-            "lost_at": None if decided is None else self._lost_at(case, output, decided),
+            right.LABEL: decision.by if is_reported else None,
+            "lost_at": self._lost_at(case, output, decided) if is_reported and decided is not None else None,
             "pattern": diagnosis.pattern(faithfulness, relevancy, self.high),
             "cross": diagnosis.cross(values.get("recall_at_k"), faithfulness, relevancy, self.high),
             "citations": _citations(output),
+            "answer": "refused" if output.answer.refused else None,
             "reply": output.answer.lost_at or None,
             "contexts": None if output.retrieved.has_texts or output.reply is not None else "without_texts",
         }
@@ -466,6 +509,15 @@ def _of_answer(judgements: Mapping[str, Judgement], number: int) -> dict[str, Ju
     """The judgements of one answer, by rubric."""
     parts = ((name.partition("#"), judgement) for name, judgement in judgements.items())
     return {rubric: judgement for (rubric, _, of), judgement in parts if (of or "1") == str(number)}
+
+
+def _delivered(case: Query, answer: Answer, distinctions: Distinctions | None) -> Answer:
+    """The answer; one that gives a reference is no refusal, however it sounds."""
+    if not answer.refused or not answer.text.strip():
+        return answer
+    decision = decide_by_reference(case.text, case.answers, answer.text, distinctions) if case.answerable else None
+    is_given = decision is not None and decision.by == "reference"
+    return replace(answer, refused=False) if is_given else answer
 
 
 def _has_reference(case: Query) -> bool:

@@ -14,6 +14,8 @@ from runner.text.reply import read_reply
 class GivenGenerator:
     """Returns `answer` of the query, without what a model thought; [n] in it are citations."""
 
+    is_logged = True
+
     async def generate(self, query: Query, contexts: Sequence[Context]) -> Answer:
         text = query.given.answer
         if text is None:

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from runner.errors import Problem
-from runner.metrics.checks import CheckInput, failure_of, read_check, title
+from runner.llm.answer_checks import judge_checks
+from runner.metrics.checks import read_check
 from runner.metrics.metric import Grades, Metric
 from runner.protocols import Embedder, Workspace, attribute_of
 from runner.records import Check, Judgement, Judgements, Scores
 from runner.system.patterns import PatternSearch
-from runner.system.threads import in_thread
-from runner.text.language import Language, detect_language
 
-CHECKED = "checks"  # of the details of a judgement
+CHECKED = "checks"
 LABEL = {"en": "Checks Passed", "ko": "검사 통과율"}
 MEANING = {
     "en": "Share of the checks of a case that its answer passes, by their weights.",
@@ -102,39 +100,14 @@ class Checks:
     def _of(self, case: Any) -> list[Check]:
         return [*map(read_check, self.entries), *(case.checks if self.of_cases else ())]
 
+    @property
+    def is_of_cases(self) -> bool:
+        return self.of_cases and not self.entries
+
     async def judge_case(self, case: Any, fields: Mapping[str, Any]) -> Mapping[str, Judgement]:
-        checks = self._of(case)
-        if not checks or "answer" not in fields:
-            return {}
-        judgement = await in_thread(self._judgement, checks, self._to_check(fields), _language(fields))
+        cosine = self._cosine if self._ready else None
+        judgement = await judge_checks(self._of(case), fields, self._search, cosine)
         return {} if judgement is None else {self.name: judgement}
-
-    def _to_check(self, fields: Mapping[str, Any]) -> CheckInput:
-        return CheckInput(
-            answer=str(fields["answer"] or ""),
-            citations=fields.get("citations", ()),
-            documents=fields.get("documents", ()),
-            latency_ms=fields.get("latency_ms"),
-            cost_usd=fields.get("cost_usd"),
-            search=self._search,
-            cosine=self._cosine if self._ready else None,
-        )
-
-    def _judgement(self, checks: Sequence[Check], checked: CheckInput, language: Language) -> Judgement | None:
-        """None where nothing could be checked."""
-        results = [(check, failure_of(check, checked, language)) for check in checks]
-        decided = [(check, failure) for check, failure in results if failure is not None]
-        weight = math.fsum(check.weight for check, _ in decided)
-        if not weight:
-            return None
-        passed_weight = math.fsum(check.weight for check, failure in decided if not failure)
-        failures = [f"{title(check)}: {failure}" for check, failure in decided if failure]
-        entries = [
-            {"check": title(check), "passed": None if failure is None else not failure, "reason": failure or None}
-            for check, failure in results
-        ]
-        share = f"{len(decided) - len(failures)}/{len(decided)}"
-        return Judgement(passed_weight / weight, "; ".join([share, *failures]), details={CHECKED: entries})
 
     def _cosine(self, first: str, second: str) -> float:
         if self.embedder is None:
@@ -145,10 +118,3 @@ class Checks:
     def score(self, case: Any, output: Any, judgements: Judgements) -> Scores:
         judgement = judgements.get(self.name)
         return Scores({} if judgement is None or judgement.score is None else {self.name: judgement.score})
-
-
-def _language(fields: Mapping[str, Any]) -> Language:
-    """The language of the case, else of its question."""
-    if fields.get("language") in ("en", "ko"):
-        return "ko" if fields["language"] == "ko" else "en"
-    return detect_language(str(fields.get("question") or ""))

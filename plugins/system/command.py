@@ -62,7 +62,7 @@ class CommandSystem:
         return {"files": self._files}
 
     def preflight(self) -> list[Problem]:
-        problems = [*self._form.problems()]
+        problems = [*self._form.problems(), *self._service.problems(self._form)]
         if not self.words:
             return [*problems, Problem("system.command", self._say("setting.command"))]
         short = [name for name, value in command_secrets(self.words) if not is_secret(value)]

@@ -76,7 +76,12 @@ class HttpSystem:
 
     def preflight(self) -> list[Problem]:
         """Problems of unknown placeholders, invalid expressions and missing headers."""
-        return [*self.endpoint.problems(), *self._form.problems(), *self._problems()]
+        return [
+            *self.endpoint.problems(),
+            *self._form.problems(),
+            *self._service.problems(self._form),
+            *self._problems(),
+        ]
 
     def _problems(self) -> Iterator[Problem]:
         if self.path and self.path[0] not in "/?":

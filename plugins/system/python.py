@@ -46,7 +46,11 @@ class PythonSystem:
 
     def preflight(self) -> list[Problem]:
         problem = self._load()
-        return [*([problem] if isinstance(problem, Problem) else []), *self._form.problems()]
+        return [
+            *([problem] if isinstance(problem, Problem) else []),
+            *self._form.problems(),
+            *self._service.problems(self._form),
+        ]
 
     def open(self) -> AbstractAsyncContextManager[None]:
         return nullcontext()

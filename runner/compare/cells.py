@@ -19,9 +19,10 @@ from runner.compare.differences import PairedRuns
 from runner.compare.pairing import Pairing, pair
 from runner.compare.sides import Place, open_place
 from runner.compare.snapshots import Bools, Cases, Snapshot
+from runner.compare.undecided import undecided
 from runner.errors import InputError
 from runner.metrics.catalogue import merge_catalogues
-from runner.metrics.metric import Catalogue
+from runner.metrics.metric import MIN_DECIDED, Catalogue
 from runner.metrics.paired import PairedResult
 from runner.metrics.statistics import Floats
 from runner.system.folder import case_counts, open_run
@@ -127,19 +128,24 @@ class Cells:
         return comparability.reasons(self.runs(one, other), metric)
 
     def rows(self, metric: str, folders: Collection[str]) -> Bools:
-        """bool [n_rows]: where at least one run has the metric, and no run lacks it although it applies."""
+        """bool [n_rows]: where at least one run has the metric or leaves it undecided, and no run lacks it although it
+        applies."""
         has, lacks = np.zeros(self.n_rows, dtype=bool), np.zeros(self.n_rows, dtype=bool)
         for folder in folders:
             _, weights, missing = self._column(metric, folder)
-            has |= weights > 0
+            has |= (weights > 0) | self._undecided(metric, folder)
             lacks |= missing
         return np.asarray(has & ~lacks)
 
     def mean(self, metric: str, folder: str, rows: Bools) -> float | None:
-        """The mean of a metric over rows; None where no case counts."""
+        """The mean of a metric over rows, without undecided ones; None where no case counts."""
         values, weights, _ = self._column(metric, folder)
         total = float(weights[rows].sum())
         return float((values[rows] * weights[rows]).sum() / total) if total else None
+
+    def is_undecided(self, metric: str, folder: str, rows: Bools) -> bool:
+        """Whether fewer than half of the rows of a run are decided."""
+        return bool(self._undecided(metric, folder)[rows].sum() > (1 - MIN_DECIDED) * rows.sum())
 
     def between(self, baseline: str, candidate: str, rows: Mapping[str, Bools]) -> dict[str, PairedResult]:
         """The differences `candidate` minus `baseline`, for each metric over its rows."""
@@ -159,7 +165,9 @@ class Cells:
         for run in (self.snapshots[baseline], self.snapshots[candidate]):
             cases = run.cases
             kinds = (cases.values, cases.unscored, cases.weights, cases.noise)
-            columns += [run.catalogue, *_pairing_columns(cases), cases.cluster, cases.failed]
+            record = run.catalogue.variant(metric).metric
+            labels = None if record is None else cases.labels.get(record.decided_by)
+            columns += [run.catalogue, *_pairing_columns(cases), cases.cluster, cases.failed, labels]
             columns += [kind.get(metric) for kind in kinds]
         return metric, blake2b(mask.tobytes(), digest_size=16).digest(), *map(id, columns)
 
@@ -175,6 +183,10 @@ class Cells:
                 if difference.numbers is not None:
                     differences[metric] = difference.numbers
         return differences
+
+    def _undecided(self, metric: str, folder: str) -> Bools:
+        cases = self.snapshots[folder].cases
+        return undecided(cases, self.catalogue.variant(metric).metric, metric)[self._places_of[folder]]
 
     def _column(self, metric: str, folder: str) -> tuple[Floats, Floats, Bools]:
         """(values, weights, whether it is missing although it applies), each [n_rows]."""

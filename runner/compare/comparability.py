@@ -21,8 +21,9 @@ from runner.compare.differences import PairedRuns
 from runner.compare.snapshots import Bools
 
 Kind = Literal[
-    "k", "missing", "pairs", "identity", "question", "gold", "direction", "new_question", "new_gold", "corpus", "chunks"
-]
+    "k", "missing", "pairs", "identity", "question", "gold", "direction", "new_question", "new_gold", "corpus",
+    "chunks", "rule", "new_rule", "undecided",
+]  # fmt: skip
 PER_CASE = {"queries": "question", "gold": "gold"}  # identities that are compared case by case
 NAMED = 20  # most cases that are named
 
@@ -38,6 +39,9 @@ class Reason:
     question   `cases` ask something else
     gold       `cases` have other labels
     direction  nothing says whether more of it is better (rules of the gate)
+    rule       all `cases` were decided by rules of other kinds, as by a model and by words
+    new_rule   some `cases` were, and are left out
+    undecided  `n_cases` of a run are undecided, more than half (rules of the gate)
 
     Where a comparison is not strict:
 
@@ -54,12 +58,12 @@ class Reason:
     @property
     def is_grave(self) -> bool:
         """Whether the runs were measured under different conditions."""
-        return self.kind in ("identity", "question", "gold")
+        return self.kind in ("identity", "question", "gold", "rule")
 
     @property
     def is_note(self) -> bool:
         """Whether the metric is compared nevertheless."""
-        return self.kind in ("new_question", "new_gold", "corpus")
+        return self.kind in ("new_question", "new_gold", "corpus", "new_rule")
 
 
 def reasons(runs: PairedRuns, metric: str) -> list[Reason]:
@@ -89,7 +93,15 @@ def reasons(runs: PairedRuns, metric: str) -> list[Reason]:
             kinds: tuple[Kind, Kind] = ("question", "new_question") if name == "queries" else ("gold", "new_gold")
             kind = kinds[not runs.strict]
             why.append(Reason(kind, n_cases=len(ids), cases=tuple(ids[:NAMED])))
-    return why
+    return [*why, *_other_rules(runs, metric)]
+
+
+def _other_rules(runs: PairedRuns, metric: str) -> Iterator[Reason]:
+    could_differ, differ = runs.decided_differently(metric)
+    if differ.any():
+        ids = [runs.candidate.cases.ids[place] for place in runs.pairing.candidate[differ]]
+        kind: Kind = "rule" if differ.sum() == could_differ.sum() else "new_rule"
+        yield Reason(kind, n_cases=len(ids), cases=tuple(ids[:NAMED]))
 
 
 def missing_reasons(runs: PairedRuns, metric: str) -> Iterator[Reason]:
@@ -104,17 +116,21 @@ def _other_k(runs: PairedRuns, metric: str) -> Iterator[Reason]:
         yield Reason("k", (str(runs.baseline.k), str(runs.candidate.k)))
 
 
-def comparable_pairs(runs: PairedRuns, reasons: Sequence[Reason]) -> Bools:
+def comparable_pairs(runs: PairedRuns, metric: str, reasons: Sequence[Reason]) -> Bools:
     """Args:
         runs: a pair of runs.
+        metric: its name.
         reasons: of the metric.
 
     Returns:
-        bool [n_pairs]: pairs with the same question and labels, as far as the metric depends on them.
+        bool [n_pairs]: pairs with the same question and labels, as far as the metric depends on them, that were decided
+        by rules of one kind.
     """
     mask = np.ones(len(runs.pairing), dtype=bool)
     masks = {"question": runs.pairing.new_question, "gold": runs.pairing.new_gold}
     for reason in reasons:
         if (kind := reason.kind.removeprefix("new_")) in masks:
             mask &= ~masks[kind]
+        if reason.kind == "new_rule":
+            mask &= ~runs.decided_differently(metric)[1]
     return mask

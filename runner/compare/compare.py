@@ -224,7 +224,7 @@ class _Numbers:
     def _compare_metrics(self, names: Sequence[str], pairs_mask: Bools | None = None) -> dict[str, Difference]:
         """The differences of these metrics, in order, over the comparable pairs of `pairs_mask`."""
         names_by_mask: dict[bytes, list[str]] = {}
-        masks = {name: comparable_pairs(self._runs, self._reasons[name]) for name in names}
+        masks = {name: comparable_pairs(self._runs, name, self._reasons[name]) for name in names}
         for name, mask in masks.items():
             names_by_mask.setdefault(mask.tobytes(), []).append(name)
         differences: dict[str, Difference] = {}
@@ -296,6 +296,8 @@ class _Numbers:
     ) -> ComparedMetric:
         name = difference.metric
         metric_verdict = verdict(self.catalogue.variant(name), numbers, adjusted, margin)
+        if metric_verdict is not None and difference.is_undecided:
+            metric_verdict = "undecided"
         return ComparedMetric(difference, numbers, self._role(name), adjusted, metric_verdict, self._reasons[name])
 
     def _not_comparable(self) -> Iterator[NotComparable]:

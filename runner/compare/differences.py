@@ -2,7 +2,8 @@
 
 A case counts where both runs have a number. Where one run has none although the metric applies (the case or its judge
 failed), the pair is left out and counted. Where the metric applies in one run only, as unanswerable precision applies
-to questions that a run declines, the case has weight 0 in the other run.
+to questions that a run declines, the case has weight 0 in the other run. An undecided case counts as the middle of the
+range (runner.compare.undecided).
 """
 
 from __future__ import annotations
@@ -17,10 +18,11 @@ import numpy as np
 from runner.compare.anchoring import Anchoring, anchor_snapshots
 from runner.compare.pairing import Pairing, Places, pair
 from runner.compare.snapshots import Bools, Cases, Snapshot
+from runner.compare.undecided import decided_differently, undecided, with_undecided
 from runner.metrics import paired
 from runner.metrics.catalogue import merge_catalogues
 from runner.metrics.clusters import Clusters
-from runner.metrics.metric import Catalogue
+from runner.metrics.metric import MIN_DECIDED, Catalogue, Metric
 from runner.metrics.paired import PairedResult
 from runner.metrics.statistics import Floats
 from runner.metrics.swaps import mcnemar_p
@@ -40,7 +42,8 @@ class McNemar:
 @dataclass(frozen=True, slots=True)
 class Difference:
     """`numbers` is None where no pair counts. `judge_noise`: half the 95 % interval of the difference of the means if
-    the same answers were judged again; None where no judge voted several times."""
+    the same answers were judged again; None where no judge voted several times. `undecided_…`: cases of the pairs that
+    count as the middle of the range."""
 
     metric: str
     left_out: int
@@ -49,6 +52,14 @@ class Difference:
     numbers: PairedResult | None
     mcnemar: McNemar | None = None
     judge_noise: float | None = None
+    undecided_baseline: int = 0
+    undecided_candidate: int = 0
+
+    @property
+    def is_undecided(self) -> bool:
+        """Whether fewer than half of the cases of one of the runs are decided, so that nothing follows from it."""
+        most = max(self.undecided_baseline, self.undecided_candidate)
+        return self.numbers is not None and most > (1 - MIN_DECIDED) * self.numbers.n
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,6 +84,11 @@ class PairedRuns:
     def catalogue(self) -> Catalogue:
         """The metrics that the runs declare; of two declarations that of the candidate."""
         return merge_catalogues([self.candidate.catalogue, self.baseline.catalogue])
+
+    def decided_differently(self, metric: str) -> tuple[Bools, Bools]:
+        """bool [n_pairs] each: pairs whose rules of decision could differ, and those whose rules do."""
+        record = self.catalogue.variant(metric).metric
+        return decided_differently(self.pairing, self.baseline.cases, self.candidate.cases, record)
 
     @cached_property
     def cluster_keys(self) -> Sequence[str | None]:
@@ -126,7 +142,13 @@ class PairedRuns:
         instead = None if self.anchored is None else self.anchored.values.get(name)
         sides = ((self.baseline, self.pairing.baseline), (self.candidate, self.pairing.candidate))
         baseline, candidate = (
-            _Half.of(run.cases, places, name, None if instead is None else instead[side])
+            _Half.of(
+                run.cases,
+                places,
+                name,
+                None if instead is None else instead[side],
+                self.catalogue.variant(name).metric,
+            )
             for side, (run, places) in enumerate(sides)
         )
         applies = mask & (baseline.has | candidate.has | baseline.flagged | candidate.flagged)
@@ -158,12 +180,13 @@ class _Half:
     has: Bools
     flagged: Bools  # the metric applies and could not be scored
     failed: Bools  # the case failed, and its row may not say which metrics apply
+    undecided: Bools
 
     @classmethod
-    def of(cls, cases: Cases, places: Places, name: str, instead: Floats | None) -> _Half:
+    def of(cls, cases: Cases, places: Places, name: str, instead: Floats | None, metric: Metric | None) -> _Half:
         """`instead`: values of the pairs that replace those of the cases."""
         n = len(cases)
-        values = cases.values[name][places] if name in cases.values else np.full(len(places), np.nan)
+        values = with_undecided(cases, metric, name)[places] if name in cases.values else np.full(len(places), np.nan)
         values = values if instead is None else instead
         has = ~np.isnan(values)
         weights = cases.weights.get(name, np.ones(n))[places]
@@ -174,6 +197,7 @@ class _Half:
             has=has,
             flagged=cases.unscored.get(name, np.zeros(n, dtype=bool))[places],
             failed=cases.failed[places],
+            undecided=undecided(cases, metric, name)[places],
         )
 
     @property
@@ -214,6 +238,8 @@ class _Column:
             numbers=numbers,
             mcnemar=None if numbers is None or self.is_weighted else self._mcnemar(),
             judge_noise=self._judge_noise(),
+            undecided_baseline=int(baseline.undecided[self.counts].sum()),
+            undecided_candidate=int(candidate.undecided[self.counts].sum()),
         )
 
     def _mcnemar(self) -> McNemar | None:

@@ -20,6 +20,7 @@ import numpy as np
 
 from runner.compare import timed
 from runner.compare.snapshots import Snapshot
+from runner.compare.timed import Doubt
 from runner.metrics.metric import Direction
 from runner.metrics.statistics import Floats
 
@@ -31,7 +32,7 @@ PERCENTILES = {"p50_ms": 50.0, "p95_ms": 95.0}
 @dataclass(frozen=True, slots=True)
 class Expense:
     """One number of both runs; None where it is unknown. `n`: number of calls or cases. `p`: of the hypothesis that the
-    candidate is not slower, `p_faster`: not faster; only for latencies of cases."""
+    candidate is not slower, with the `doubt` of that test, `p_faster`: not faster; only for latencies of cases."""
 
     name: str  # latency.STAGE.p95_ms, cost.usd, cost.ROLE.tokens
     baseline: float | None
@@ -42,6 +43,7 @@ class Expense:
     ci_high: float | None = None
     p: float | None = None
     p_faster: float | None = None
+    doubt: Doubt | None = None
 
     @property
     def difference(self) -> float | None:
@@ -78,11 +80,14 @@ def latencies(baseline: Snapshot, candidate: Snapshot, *, seed: int) -> list[Exp
     return expenses
 
 
-def _compare(baseline: Floats, candidate: Floats, rank: float, seed: int) -> tuple[float, float, float, float]:
-    """(low, high, p, p_faster)"""
+def _compare(
+    baseline: Floats, candidate: Floats, rank: float, seed: int
+) -> tuple[float, float, float, float, Doubt | None]:
+    """(low, high, p, p_faster, doubt)"""
     low, high = timed.interval(baseline, candidate, rank, seed=seed)
-    slower = timed.chance_not_slower(baseline, candidate, rank, seed=seed)
-    return low, high, slower, timed.chance_not_slower(candidate, baseline, rank, seed=seed)
+    slower = timed.slowdown(baseline, candidate, rank, seed=seed)
+    faster = timed.slowdown(candidate, baseline, rank, seed=seed)
+    return low, high, slower.p, faster.p, slower.doubt
 
 
 def _times(baseline: Snapshot, candidate: Snapshot) -> tuple[Floats, Floats] | None:

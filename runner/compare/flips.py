@@ -71,7 +71,7 @@ def flips_of(runs: PairedRuns, metrics: Sequence[str], judged_metrics: Sequence[
         return Flips(None, 0, 0, (), ())
     before = states(runs.baseline.cases, by)[runs.pairing.baseline]
     after = states(runs.candidate.cases, by)[runs.pairing.candidate]
-    alike = ~(runs.pairing.new_question | runs.pairing.new_gold)
+    alike = ~(runs.pairing.new_question | runs.pairing.new_gold | runs.decided_differently(by)[1])
     lost_cases = np.flatnonzero((before == RIGHT) & (after == WRONG) & alike)
     won_cases = np.flatnonzero((before == WRONG) & (after == RIGHT) & alike)
     table = _Table(runs, metrics, judged_metrics)

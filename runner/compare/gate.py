@@ -7,11 +7,11 @@ does not test alone, is adjusted (Holm) over these rules. A rule that demands si
 underpowered where it would not have found the loss that matters in four of five tries: its margin, or that of
 `regression` if that is larger.
 
-A rule is an error where the candidate lacks its metric, or where its name is only similar to that of a metric. It is
-not evaluated where the baseline lacks the metric, where neither the metric nor the rule has a direction, or where a run
-has no value (latency of a replayed run); it is not comparable where the metric differs in meaning between the runs.
-None of these counts as passed. p of a latency is one-sided and includes the factor of runner.compare.timed, so that a
-varying load of the machine does not fire. A rule for `main` stands for one rule for each main metric of the two runs.
+A rule is an error where its name is only similar to that of a metric. It is not evaluated where a run lacks its metric,
+where neither the metric nor the rule has a direction, where a run has no value (latency of a replayed run), or where
+fewer than half of the cases of a run are decided; it is not comparable where the metric differs in meaning between the
+runs. None of these counts as passed. p of a latency is that of runner.compare.timed, so that a varying load of the
+machine does not fire. A rule for `main` stands for one rule for each main metric of the two runs.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from runner.compare.flips import LABEL, RIGHT, UNTOLD, deciding_name, states
 from runner.compare.regression import Regression, Rule
 from runner.compare.slices import slices_of
 from runner.compare.snapshots import Bools, Cases, Snapshot
+from runner.compare.timed import Doubt
 from runner.compare.verdicts import Adjusted
 from runner.errors import InputError, did_you_mean
 from runner.metrics import paired
@@ -39,7 +40,6 @@ from runner.metrics.paired import PairedResult
 from runner.metrics.swaps import ALPHA
 
 Status = Literal["passed", "fired", "underpowered", "not_evaluated", "not_comparable"]
-NO_METRIC = ", so that the rule cannot be evaluated; choose rules that fit, or none: --rules none, regression=none"
 MAIN = "main"  # stands for every main metric
 ROUNDING = 1e-9  # a loss of exactly the margin does not fire
 POWER = 0.8416212335729143  # standard errors that a loss lies beyond the margin in four of five tries
@@ -49,7 +49,8 @@ POWER = 0.8416212335729143  # standard errors that a loss lies beyond the margin
 class RuleResult:
     """`loss`: by how much the candidate is worse: absolute, or as a share of the baseline for a relative rule; so are
     `detectable`, the smallest loss with which the rule fires in four of five tries, and `matters`, the loss that a rule
-    which demands significance is to find. `detectable`: None where no loss is found, or nothing says which."""
+    which demands significance is to find. `detectable`: None where no loss is found, or nothing says which. `doubt`:
+    why a loss of latency is not significant."""
 
     rule: Rule
     status: Status
@@ -62,6 +63,7 @@ class RuleResult:
     reasons: tuple[Reason, ...] = ()
     detectable: float | None = None
     matters: float | None = None
+    doubt: Doubt | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,12 +211,8 @@ class _RuleCheck:
         if is_expense(rule.metric):
             return self._of_expense(rule, key)
         baseline, candidate, catalogue = self._runs.baseline.metrics, self._runs.candidate.metrics, self._runs.catalogue
-        if rule.metric not in candidate:
+        if rule.metric not in candidate and rule.metric not in baseline:
             _refuse_misspelt(rule.metric, candidate, key, "candidate", catalogue)
-            if rule.metric in baseline:
-                raise InputError(
-                    f"{key}: the candidate has no metric '{rule.metric}', which the baseline has{NO_METRIC}"
-                )
         if rule.metric not in baseline or rule.metric not in candidate:
             return RuleResult(
                 rule, "not_evaluated", reasons=tuple(comparability.missing_reasons(self._runs, rule.metric))
@@ -228,9 +226,13 @@ class _RuleCheck:
         if any(not reason.is_note and not (reason.is_grave and self._allow) for reason in obstacles):
             return RuleResult(rule, "not_comparable", reasons=obstacles)
         chosen = self._choose(rule, obstacles)
-        difference = self._runs.differences([rule.metric], chosen)[rule.metric].numbers
+        compared = self._runs.differences([rule.metric], chosen)[rule.metric]
+        difference = compared.numbers
         if difference is None:
             return RuleResult(rule, "not_evaluated")
+        if compared.is_undecided:
+            n_undecided = max(compared.undecided_baseline, compared.undecided_candidate)
+            return RuleResult(rule, "not_evaluated", reasons=(Reason("undecided", n_cases=n_undecided),))
         numbers = (difference.baseline, difference.candidate)
         found = RuleResult(rule, "passed", difference.n, *numbers, _loss(rule, *numbers), reasons=obstacles)
         return replace(
@@ -261,18 +263,17 @@ class _RuleCheck:
         expense = self._expenses.get(rule.metric)
         if expense is None or expense.baseline is None or expense.candidate is None:
             return RuleResult(rule, "not_evaluated")
-        n, p = (
-            min(expense.n_baseline, expense.n_candidate),
-            expense.p if rule.direction == "lower" else expense.p_faster,
-        )
+        n, is_lower = min(expense.n_baseline, expense.n_candidate), rule.direction == "lower"
+        p = expense.p if is_lower else expense.p_faster
         if rule.significant and p is None:
             raise InputError(f"{key}: significance cannot be tested for '{rule.metric}'; leave out significant")
         loss = _loss(rule, expense.baseline, expense.candidate)
-        return RuleResult(rule, "passed", n, expense.baseline, expense.candidate, loss, p)
+        doubt = expense.doubt if is_lower and rule.significant else None
+        return RuleResult(rule, "passed", n, expense.baseline, expense.candidate, loss, p, doubt=doubt)
 
     def _choose(self, rule: Rule, reasons: Sequence[Reason]) -> Bools:
         """The pairs of the slice, without those with changed questions or labels."""
-        pairs_mask = comparable_pairs(self._runs, reasons)
+        pairs_mask = comparable_pairs(self._runs, rule.metric, reasons)
         for dimension, value in rule.slice.items():
             masks = {(name, label): mask for name, label, mask in slices_of(self._runs)}
             pairs_mask = pairs_mask & masks.get((dimension, value), np.zeros(len(pairs_mask), dtype=bool))

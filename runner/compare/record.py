@@ -10,7 +10,8 @@ metrics     name, role (main | other | leg), direction, n_paired, baseline, cand
             which it gets a verdict}, n_differing, n_clusters (null: independent cases), widening
             (of the interval by the clusters), verdict,
             mcnemar {b: only the baseline is right, c: only the candidate, p}, judge_noise, left_out (pairs in
-            which a run could not be scored), failed {baseline, candidate} (of which some count as 0), caveats
+            which a run could not be scored), failed {baseline, candidate} (of which some count as 0), undecided
+            {baseline, candidate} (which count as the middle of the range), caveats
 clusters    what makes cases depend on each other: the choice of the baseline and of the candidate, which counts, the
             field (null for several), the number `n` of clusters among the pairs, n_alone: pairs that belong to none
 slices      the same of main metrics, with dimension and value
@@ -144,6 +145,7 @@ def _metric(compared: ComparedMetric, catalogue: Catalogue) -> dict[str, Any]:
         "judge_noise": difference.judge_noise,
         "left_out": difference.left_out,
         "failed": {"baseline": difference.failed_baseline, "candidate": difference.failed_candidate},
+        "undecided": {"baseline": difference.undecided_baseline, "candidate": difference.undecided_candidate},
         "caveats": [asdict(reason) for reason in compared.caveats],
     }
 

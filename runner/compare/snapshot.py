@@ -183,6 +183,7 @@ class _Columns:
 
     def __init__(self, catalogue: Catalogue, cluster: str) -> None:
         self._names, self._cluster = catalogue.summary_names, cluster
+        self._decided = frozenset(metric.name for metric in catalogue.metrics if metric.decided_by)
         self._ids: dict[str, int] = {}
         self._texts: dict[str, list[Any]] = {
             name: [] for name in ("content", "gold", "status", "language", "difficulty", "tags", "cluster")
@@ -248,7 +249,7 @@ class _Columns:
         n = len(self._ids)
         for names, (places, values) in self._waiting.items():
             block = np.array(values, dtype=np.float64)
-            has_any = ~np.isnan(block).all(axis=0)
+            has_any = ~np.isnan(block).all(axis=0) | np.array([name in self._decided for name in names], dtype=bool)
             for number in np.flatnonzero(has_any).tolist():
                 column = self._fill(self._numbers.setdefault(names[number], array("d")), n, NOTHING)
                 np.frombuffer(column, dtype=np.float64)[places] = block[:, number]

@@ -198,9 +198,15 @@ def _sweep_metric(
     best = (max if variant.direction == "higher" else min)(values, key=lambda folder: values[folder])
     leads = _differences(cells, best, list(values), name, metric.rows)
     p_best = adjust_p_over_pairs(leads, len(values))
+    open_runs = {folder for folder in values if cells.is_undecided(name, folder, metric.rows)}
     p_of = {folder: adjusted.get((name, folder), Adjusted(1.0, 1)) for folder in values}
     verdicts = {folder: verdict(variant, each, p_of[folder], margin) for folder, each in differences.items()}
-    far = {folder for folder, lead in leads.items() if _is_far(lead, p_best[folder], margin * variant.span)}
+    verdicts |= {folder: "undecided" for folder in verdicts if not open_runs.isdisjoint((folder, baseline))}
+    far = {
+        folder
+        for folder, lead in leads.items()
+        if open_runs.isdisjoint((folder, best)) and _is_far(lead, p_best[folder], margin * variant.span)
+    }
     far |= {folder for folder, each in verdicts.items() if each == "worse"}
     far |= {baseline} if verdicts.get(best) == "better" else set()
     entries = [

@@ -6,9 +6,10 @@ within_noise    a 95 % interval within the margin (a share of the metric's range
                 to matter; or no case differs
 inconclusive    neither of these: the runs may differ by more than the margin, or not at all
 too_few         fewer than ten pairs of cases, or fewer than six clusters of them (documents, conversations)
+undecided       fewer than half of the cases of a run are decided
 not_judged      the runs can be compared, but none of their metrics declares a direction
 
-The verdict on two runs follows the first of their main metrics: Answered Right if the evaluation has answers, recall if
+The verdict on two runs follows the first of their main metrics: Correct if the evaluation has answers, recall if
 it only retrieves. A change is better only if that metric is better, or if it is not worse by more than the margin while
 another main metric is better. If that metric is worse, the change is worse, whatever else improved.
 
@@ -34,10 +35,12 @@ from runner.metrics.metric import Catalogue, Variant
 from runner.metrics.paired import PairedResult
 from runner.metrics.swaps import ALPHA
 
-Verdict = Literal["better", "worse", "within_noise", "inconclusive", "too_few"]
+Verdict = Literal["better", "worse", "within_noise", "inconclusive", "too_few", "undecided"]
 Role = Literal["main", "other", "leg"]
 Family = Literal["first", "main", "other", "leg"]
-Overall = Literal["better", "worse", "mixed", "within_noise", "inconclusive", "too_few", "not_comparable", "not_judged"]
+Overall = Literal[
+    "better", "worse", "mixed", "within_noise", "inconclusive", "too_few", "undecided", "not_comparable", "not_judged"
+]
 
 FAMILIES: tuple[Family, ...] = ("first", "main", "other", "leg")
 
@@ -137,6 +140,8 @@ def overall(verdicts: Sequence[Verdict], *, first_holds: bool) -> Overall:
     if not verdicts:
         return "not_comparable"
     first = verdicts[0]
+    if first == "undecided":
+        return "undecided"
     if "worse" in verdicts:
         return "mixed" if "better" in verdicts and first != "worse" else "worse"
     if first == "better" or ("better" in verdicts and first_holds and first != "too_few"):

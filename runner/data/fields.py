@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import unicodedata
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
@@ -104,6 +105,16 @@ class Fields:
         if isinstance(value, bool):
             return value
         self.wrong(name, "true or false", value)
+        return None
+
+    def amount(self, name: str) -> float | None:
+        """A number of 0 or more; None where it is absent, and with an error where it is anything else."""
+        value = self.data.get(name)
+        if value is None:
+            return None
+        if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf:
+            return float(value)
+        self.wrong(name, "a number of 0 or more", value)
         return None
 
     def texts(self, name: str) -> tuple[str, ...]:

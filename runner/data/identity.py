@@ -120,4 +120,5 @@ def _given_values(query: Query) -> list[object]:
     """The outputs of another system: ranking, contexts and answer."""
     contexts = query.given.contexts
     shown = None if contexts is None else [[context.id, context.title, context.text] for context in contexts]
-    return [query.given.ranking, shown, query.given.answer]
+    spent = [value for value in (query.given.latency_ms, query.given.cost_usd) if value is not None]
+    return [query.given.ranking, shown, query.given.answer, *spent]

@@ -6,7 +6,7 @@
                         or what another system returned; without it no ranking is measured
     expected_chunks     list of chunk ids
     expected_spans      list of {"note" or "document", "start", "end"}, {"note", "text"} or texts
-    answers             list of known answers
+    answers             list of reference answers
     history             list of {"role": "user" or "assistant", "text" or "content"}, oldest first: what was said before
     language (lang), difficulty, tags
     team, domain        text; the tags team:NAME and domain:NAME
@@ -15,6 +15,8 @@
     ranking             list of ids or of {"id", "score"}: what another system returned
     contexts            list of texts or of {"id", "text", "title"}: what its generator saw
     answer              text: what it said
+    latency_ms          number: the milliseconds that it took, for checks of latency
+    cost_usd            number: what it cost, for checks of cost
     checks              list of checks of the answer, such as {"contains": "27 days"} (runner.metrics.checks)
 
 Other keys are free to stand there.
@@ -51,6 +53,7 @@ KNOWN = frozenset(
         "checks",
         "group",
     }
+    | {"latency_ms", "cost_usd"}
 )
 DIFFICULTIES = frozenset({"easy", "mid", "medium", "hard", "쉬움", "보통", "중간", "어려움"})
 INSTEAD_OF_GOLD = ("answers", "checks", "answer", "contexts", "ranking")  # fields by which an answer can be judged
@@ -112,7 +115,13 @@ def _query(fields: Fields) -> Query | None:
         language=fields.text("language", "lang"),
         difficulty=_difficulty(fields),
         tags=fields.tags(),
-        given=GivenResults(_ranking(fields), contexts_of(fields), fields.text("answer")),
+        given=GivenResults(
+            _ranking(fields),
+            contexts_of(fields),
+            fields.text("answer"),
+            fields.amount("latency_ms"),
+            fields.amount("cost_usd"),
+        ),
         history=history_of(fields),
         checks=_checks(fields),
         group=fields.text("group"),

@@ -1,7 +1,9 @@
 """The requests and the cost of a sweep: one file for all of its runs and processes.
 
 With a budget, the highest possible cost of a request is reserved before it is sent, so that the limits hold over all
-processes. Where the real cost is unknown (no answer in time, a process that died), the reserved cost counts.
+processes. Of tokens that is many times what a request takes (a token has at least one byte): once a role has been
+answered LEARNT times, it is what the largest of its requests took for its size, with a margin. Where the real cost is
+unknown (no answer in time, a process that died), the highest possible cost counts.
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ from __future__ import annotations
 import secrets
 import sqlite3
 import time
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -67,6 +70,31 @@ class Cost:
 
 
 NOTHING = Cost(Usage(), 0)
+LEARNT = 4  # answers of a role after which its reservations follow what they took
+MORE_INPUT, MORE_OUTPUT, MORE_TOKENS = 1.1, 2.0, 32  # times the largest, and tokens beside it
+
+
+@dataclass(slots=True)
+class _LargestRequest:
+    """The most that `n` answered requests of a role took: the share of their highest possible number of input tokens,
+    and output tokens."""
+
+    n: int = 0
+    input_share: float = 0.0
+    output_tokens: int = 0
+
+    def add(self, most: Usage, usage: Usage) -> None:
+        self.n += 1
+        self.input_share = max(self.input_share, usage.input_tokens / max(1, most.input_tokens))
+        self.output_tokens = max(self.output_tokens, usage.output_tokens)
+
+    def expect(self, most: Usage) -> Usage:
+        """The tokens to reserve for a request that takes at most so many."""
+        if self.n < LEARNT:
+            return most
+        tokens_in = round(most.input_tokens * self.input_share * MORE_INPUT) + MORE_TOKENS
+        tokens_out = round(self.output_tokens * MORE_OUTPUT) + MORE_TOKENS
+        return Usage(min(most.input_tokens, tokens_in), min(most.output_tokens, tokens_out))
 
 
 def begin(folder: Path, limits: Budget) -> Path | None:
@@ -103,6 +131,7 @@ class Ledger:
         self._pending: dict[tuple[Account, Source], list[int]] = {}
         self._flushed = time.monotonic()
         self._presence: Presence | None = None
+        self._largest: defaultdict[tuple[str, str], _LargestRequest] = defaultdict(_LargestRequest)  # by role and model
         self._sweep: tuple[str, float, float] | None = None
 
     @property
@@ -130,6 +159,7 @@ class Ledger:
         """The id of a reservation; None while other requests hold the rest of the budget and may give some of it back.
         Raises BudgetSpentError where no open reservation could make room."""
         begun = self._open()[1]
+        most = Cost(self._largest[account.role, account.model].expect(most.usage), most.nano_usd)
         if self._presence is None:
             self._presence = Presence(self._folder)
         owner = self._presence.name
@@ -152,6 +182,10 @@ class Ledger:
         if isinstance(reservation, str):
             raise BudgetSpentError(reservation)
         return reservation
+
+    def learn(self, account: Account, most: Usage, usage: Usage) -> None:
+        """Learn what a request took that might have taken `most`."""
+        self._largest[account.role, account.model].add(most, usage)
 
     def settle(self, reservation: int | None, account: Account, cost: Cost, retries: int = 0) -> None:
         """Replace a reservation by the cost of the answered request."""

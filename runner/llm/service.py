@@ -69,6 +69,7 @@ class SystemSettings(FormSettings, total=False):
     """The settings that all systems have in common."""
 
     repeats: Annotated[int, Field(ge=1, le=100)]
+    price_usd: Annotated[float, Field(ge=0)] | None
     cache: bool
     language: str
     timeout_ms: Annotated[int, Field(ge=1)]
@@ -119,6 +120,11 @@ class Service:
         self._failed_in_a_row = 0
         return reply
 
+    def problems(self, form: ReplyForm) -> Iterator[Problem]:
+        """The problem of a budget in USD that cannot be kept."""
+        if self._door.limits_usd and form.nano_usd is None:
+            yield Problem("system.price_usd", self._say("setting.price_usd"))
+
     # --- inside -----------------------------------------------------------------------------------
 
     @property
@@ -163,7 +169,7 @@ class Service:
         return reply
 
     async def _fetch(self, key: bytes, send: Send, form: ReplyForm) -> ChatReply:
-        toll = Toll(self._door.ledger, self._account, UNPRICED)
+        toll = Toll(self._door.ledger, self._account, Cost(Usage(), form.nano_usd))
         received = await send(toll, hashlib.sha256(key).hexdigest()[:32])
         cost = form.cost(received.content)
         text = self._encode(received, toll, cost)
@@ -214,7 +220,7 @@ class Service:
             expected.stored += 1
             return form.read(_content(reply_from_json(stored_reply)))
         if not self._door.cache.stores or rehearsal.is_new(key):
-            expected.send(Usage(), 0)
+            expected.send(Usage(), form.nano_usd or 0)
         else:
             expected.shared += 1
         rehearsal.n_made_up += 1
@@ -291,7 +297,7 @@ def _content(reply: ChatReply) -> Any:
 class ReplyForm:
     """Reads the parts of a reply. Raises ReplyError for a missing part, with the keys that the reply has."""
 
-    settings: FormSettings
+    settings: SystemSettings
     say: Wording
     question: str = ""
 
@@ -331,14 +337,20 @@ class ReplyForm:
         return read_body(reply, answer, self.question, error=extract(self.settings.get("error"), reply))
 
     def cost(self, reply: Any) -> Cost:
-        """The tokens and USD that the reply states; a price that it does not state is unknown."""
+        """The tokens and USD that the reply states; without a price there, `price_usd`."""
         expression = self.settings.get("usage")
         usage = extract(expression, reply)
         if not isinstance(usage, Mapping):
-            return Cost(Usage(), None)
+            return Cost(Usage(), self.nano_usd)
         sent, received = (next((usage[key] for key in keys if _is_count(usage.get(key))), 0) for keys in FOR_TOKENS)
         usd = next((usage[key] for key in FOR_COST if _is_amount(usage.get(key))), None)
-        return Cost(Usage(sent, received), None if usd is None else round(usd * 1e9))
+        return Cost(Usage(sent, received), self.nano_usd if usd is None else round(usd * 1e9))
+
+    @property
+    def nano_usd(self) -> int | None:
+        """The price of a question by the settings, in 1e-9 USD; None where it is unknown."""
+        price = self.settings.get("price_usd")
+        return None if price is None else round(price * 1e9)
 
     @property
     def _answer_expression(self) -> str:

@@ -36,4 +36,5 @@ class Toll:
 
     def pay(self, cost: Cost, retries: int) -> None:
         """Replace the reservation by the actual cost of the request."""
+        self._ledger.learn(self._account, self._most.usage, cost.usage)
         self._ledger.settle(self._reservation, self._account, cost, retries)

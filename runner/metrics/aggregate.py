@@ -5,12 +5,15 @@ A metric of a case is in one of four states:
     scored           a number
     counted failure  a number, and the name in `unscored`: a failed judgement that counts as that number
     unscored         no number, and the name in `unscored`: applies, but could not be scored
+    undecided        no number, and the label that says why (`Metric.decided_by`)
     not applicable   no number (or a weight of 0)
 
-An estimate has `n` = the first three, `n_scored` = the first. `value` is the mean over the first two,
+An estimate has `n` = the first four, `n_scored` = the first. `value` is the mean over the first two,
 `value_scored` over the first alone, both weighted where the case has a weight. The interval is that of `value`,
 by the declared range of the metric; it is unknown for equal values of a metric without one. Cases that depend on
 each other are clusters (runner.metrics.clusters). NaN and infinities are no numbers: such a metric is unscored.
+A metric whose cases can be undecided has `undecided` = their number, and `if_lowest` and `if_highest` = the mean if all
+of them had the lowest, or the highest, value of the range.
 
 Rows are read one at a time and put into columns BLOCK at a time; 13 bytes stay in memory for each case and metric that
 applies.
@@ -278,6 +281,8 @@ class _Table:
         self._labels: Counter[tuple[tuple[str, str], ...]] = Counter()
         self._groups: defaultdict[tuple[Any, ...], array[int]] = defaultdict(lambda: array("I"))  # rows of equal slices
         self._waiting: defaultdict[tuple[str, ...], _RowGroup] = defaultdict(_RowGroup)  # by the names of rows
+        self._decided_by = [(metric.name, metric.decided_by) for metric in catalogue.metrics if metric.decided_by]
+        self.undecided: dict[str, array[int]] = {}  # rows
 
     def add(self, row: Row | Mapping[str, Any]) -> None:
         field_of = _reader(row)
@@ -292,7 +297,13 @@ class _Table:
             alike.unscored += [(place, name) for name in unscored]
         if weights:
             alike.weights += [(place, name, weight) for name, weight in weights.items() if name in metrics]
-        self._labels[tuple((field_of("labels") or {}).items())] += 1
+        labels = field_of("labels") or {}
+        self._labels[tuple(labels.items())] += 1
+        for name, label in self._decided_by:
+            if name in metrics:
+                rows = self.undecided.setdefault(self._names.get(name, name), array("I"))
+                if metrics[name] is None and label in labels and name not in (unscored or ()):
+                    rows.append(self.n_rows)
         self._groups[field_of("language"), field_of("difficulty"), *(field_of("tags") or ())].append(self.n_rows)
         key = cluster_key(field_of("clusters") or {}, field_of("tags") or (), self._cluster)
         self.cluster_fields |= set() if key is None else {key.partition(":")[0]}
@@ -408,6 +419,23 @@ class _Estimator:
             )
         return {name: estimate for name, estimate in self._estimates_by_mask[key].items() if legs or "/" not in name}
 
+    def _with_undecided(self, name: str, estimate: dict[str, float | int | None], mask: NDArray[np.bool_]) -> None:
+        """Add the undecided cases to the estimate of a metric that can have some."""
+        rows = self._table.undecided.get(name)
+        if rows is None:
+            return
+        n_undecided = int(mask[np.frombuffer(rows, dtype=np.uint32)].sum()) if rows else 0
+        value, n_decided = estimate["value_scored"], int(estimate["n_scored"] or 0)
+        total = n_decided + n_undecided
+        ends = self._table.catalogue.variant(name).range
+        means = [((value or 0.0) * n_decided + end * n_undecided) / total if total else None for end in ends]
+        estimate |= {
+            "n": int(estimate["n"] or 0) + n_undecided,
+            "undecided": n_undecided,
+            "if_lowest": means[0],
+            "if_highest": means[1],
+        }
+
     def _estimates(self, mask: NDArray[np.bool_], names: Sequence[str]) -> Estimates:
         keys: dict[str, tuple[Any, ...]] = {}
         self._members.clear()
@@ -433,7 +461,10 @@ class _Estimator:
         estimates = {key: estimate for key, estimate in by_key.items() if estimate is not None}
         self._known_estimates.update(estimates)
         self._known_estimates.update({(set_key, *self._column_keys[name]): estimates[keys[name]] for name in names})
-        return {name: {field: getattr(estimates[keys[name]], field) for field in ESTIMATE} for name in names}
+        by_name = {name: {field: getattr(estimates[keys[name]], field) for field in ESTIMATE} for name in names}
+        for name in by_name:
+            self._with_undecided(name, by_name[name], mask)
+        return by_name
 
     def _key(self, name: str, sample: _Sample) -> tuple[Any, ...]:
         """All that the estimate depends on; resamples depend on the number of cases only."""

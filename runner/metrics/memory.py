@@ -37,6 +37,7 @@ METRICS = (
             "ko": "사실이 바뀐 뒤의 질문 중 컨텍스트에 지금 맞는 것만 모두 보이는 비율",
         },
         grades=Grades(),
+        headline=6,
         shown=frozenset({"cases"}),
         depends=("conversations", "queries", "gold", "metric_code.memory"),
         group="memory",

@@ -21,13 +21,14 @@ if TYPE_CHECKING:
 Direction = Literal["higher", "lower"]
 Better = Literal["higher", "lower", "neither"]
 Group = Literal["right", "retrieval", "memory", "traces", "agent", "links", "own", "answers", "unanswerable", "repeats"]
-View = Literal["sweeps", "slices", "cases", "worst"]
+View = Literal["run", "sweeps", "slices", "cases", "worst"]
 Grade = Literal["excellent", "good", "fair", "needs_work"]
 Words = Mapping[str, str]  # language (en, ko) -> text
 
 K = "k"  # in `depends`: cut off at k, the run's own or a fixed one
 PATCHED = "_patched"
 LAST_QUALITY = 9
+MIN_DECIDED = 0.5  # share of the cases below which a metric that leaves some undecided decides no verdict and no gate
 GROUPS: tuple[Group, ...] = get_args(Group)  # in the order in which a report shows them
 BY_DEFAULT: frozenset[View] = frozenset({"sweeps", "cases"})
 
@@ -57,16 +58,20 @@ class Metric:
     grades       None: it has none. Only for shares of the best that can be reached: better higher, from 0 to 1
     no_grade     why it has none, where a reader expects one
     main         decides the verdict on two runs. Where an evaluation has no main metric, all do
-    main_beside  a main metric only where this one has values as well
+    main_beside  a main metric, and shown in the tables of a run, only where this one has values as well
     depends      names of the identity that must be equal for two values to be comparable, `k` for a metric that is
                  cut off at k; None: all but what an experiment varies
     group        the table that it stands in
     headline     its place among the few metrics that stand for a run where there is no room for all, from 0
-    shown        where else it is shown: columns of sweeps, of slices and of the cases of a page; `worst`: it decides
-                 which cases went worst
+    shown        where else it is shown: at the end of a run; columns of sweeps, of slices and of the cases of a page;
+                 `worst`: it decides which cases went worst
     quality      the main metrics with the lowest one are the quality that a sweep weighs against cost, of those that
                  do not say it the first; None: never
     tells_right  a case with 1 is right, one with less is wrong
+    decided_by   the label of a case that names the rule by which its value was decided; a case with that label and
+                 without a value is undecided: it counts as the middle of the range in comparisons
+    rules        rule -> its kind; pairs that were decided by rules of different kinds are not compared. The kind ""
+                 goes with any; a rule that is not listed is a kind of its own
     short        its label where a column is narrow; may have line breaks
     summary      its name in summaries, where the mean has one of its own
     """
@@ -86,6 +91,8 @@ class Metric:
     shown: frozenset[View] = BY_DEFAULT
     quality: int | None = LAST_QUALITY
     tells_right: bool = False
+    decided_by: str = ""
+    rules: Words = field(default_factory=dict)
     short: Words = field(default_factory=dict)
     summary: str = ""
 

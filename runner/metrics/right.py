@@ -20,6 +20,7 @@ absent        the answer contains hardly anything of a reference, lacks an item 
 undecided     the answer contains a part of a reference: undecided
 needs_model   the references are sentences, which words cannot decide: undecided
 facts         the answer is right if it contains every expected fact of a conversation
+checks        the answer fails one of the checks that its case brings, or, where no reference is known, passes all
 stand_in      no reference is known: right if the judge scores faithfulness and relevancy above `high`. This takes the
               place of a reference that nobody wrote
 unknown       nothing can decide
@@ -37,19 +38,29 @@ from runner.metrics.metric import Grades, Metric
 NAME = "right"
 LABEL = "right_by"
 IDENTITY = "right"  # the name of `high` in the identity of a run
+RULES = {  # rule -> its kind (Metric.rules); what does not compare an answer with a reference goes with any
+    "declined": "",
+    "answered": "",
+    "no_answer": "",
+    "unknown": "",
+    "checks": "",
+    "not_judged": "",
+    "correctness": "model",
+    **dict.fromkeys(("reference", "words", "amount", "yes_no", "other_amount", "denied", "absent"), "words"),
+    **dict.fromkeys(("known_answer", "several", "elsewhere", "undecided", "needs_model"), "words"),
+}
 
 METRICS = (
     Metric(
         name=NAME,
         better="higher",
-        label={"en": "Answered Right", "ko": "정답률"},
-        short={"en": "Answered\nRight", "ko": "정답률"},
+        label={"en": "Correct", "ko": "정답률"},
         meaning={
             "en": (
-                "Share of the questions that were answered right, or rightly declined where there is no answer; "
-                "questions of which nothing can tell are left out."
+                "Share of the decided questions that were answered right, or rightly refused where there is no answer. "
+                "Undecided questions are counted beside it."
             ),
-            "ko": "맞게 답했거나, 답이 없는 질문에서 답변을 거절한 비율(판단할 근거가 없는 질문은 제외)",
+            "ko": "판정된 질문 가운데 맞게 답했거나, 답이 없어 답변을 거절한 비율. 미판정 질문은 따로 셉니다.",
         },
         grades=Grades(),
         main=True,
@@ -69,6 +80,8 @@ METRICS = (
         shown=frozenset({"sweeps", "slices", "cases", "worst"}),
         quality=0,
         tells_right=True,
+        decided_by=LABEL,
+        rules=RULES,
     ),
 )
 
@@ -90,6 +103,7 @@ By = Literal[
     "undecided",
     "needs_model",
     "facts",
+    "checks",
     "stand_in",
     "unknown",
 ]
@@ -150,3 +164,16 @@ def decide(
     if faithfulness is not None and answer_relevancy is not None:
         return Decision(faithfulness > high and answer_relevancy > high, "stand_in")
     return Decision(None, "unknown")
+
+
+def with_checks(decision: Decision, passes: bool | None, *, has_label: bool) -> Decision:
+    """The decision where a case brings checks.
+
+    Args:
+        decision: without the checks.
+        passes: whether the answer passes all of them; None where there is none, or none could be evaluated.
+        has_label: whether the case also has references or no answer; then both must hold. Else the checks decide.
+    """
+    if passes is None or (passes and has_label):
+        return decision
+    return Decision(passes, "checks")

@@ -6,6 +6,7 @@ lower. It is held against the mean in summary.json, over all cases or those of o
     passed        the mean reaches the limit; exactly the limit is enough
     not_reached   it does not
     no_value      no case has a value, so that nothing shows that the limit is reached: it counts as not reached
+    undecided     fewer than half of the cases are decided: neither reached nor missed
     unknown       the run has no such metric or slice
 """
 
@@ -18,9 +19,9 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from runner.errors import Problem, did_you_mean
-from runner.metrics.metric import Catalogue, Direction, K
+from runner.metrics.metric import MIN_DECIDED, Catalogue, Direction, K
 
-Status = Literal["passed", "not_reached", "no_value", "unknown"]
+Status = Literal["passed", "not_reached", "no_value", "undecided", "unknown"]
 KEY = "threshold"
 RECORDS = "thresholds"  # the key of summary.json
 DIMENSIONS = ("language", "difficulty", "tag", "team", "domain")
@@ -214,7 +215,9 @@ def _result(threshold: Threshold, summary: Mapping[str, Any], catalogue: Catalog
         return Result(threshold.metric, *place, "unknown", problem=problem)
     metric = name or threshold.metric
     estimate = estimates.get(metric) or {}
-    value = estimate.get("value")
+    value, n_undecided = estimate.get("value"), int(estimate.get("undecided") or 0)
+    if n_undecided > (1 - MIN_DECIDED) * (n_undecided + int(estimate.get("n_scored") or 0)):
+        return Result(metric, *place, "undecided", value, n=int(estimate["n"]), n_scored=int(estimate["n_scored"]))
     if value is None:
         return Result(metric, *place, "no_value", n=int(estimate.get("n") or 0))
     distance = value - threshold.limit if variant.direction == "higher" else threshold.limit - value

@@ -17,10 +17,10 @@ from rich.text import Text
 from runner.config.arguments import python_here, to_type, without_additions
 from runner.errors import install_command
 from runner.llm.calls import FILE as CALLS
-from runner.metrics.catalogue import built_in_catalogue
 from runner.metrics.metric import GROUPS
+from runner.metrics.right import NAME as RIGHT
 from runner.report import metric, thresholds, usage
-from runner.report.blocks import TERMINAL, Block, Facts, Note, Section, section
+from runner.report.blocks import TERMINAL, Block, Facts, Note, Section
 from runner.report.case import case_brief
 from runner.report.document import Document
 from runner.report.findings import (
@@ -33,10 +33,10 @@ from runner.report.findings import (
     questions_at,
 )
 from runner.report.metric import of_groups
-from runner.report.metrics import clusters_line, rows_of
+from runner.report.metrics import clusters_line, refused_line, rows_of
 from runner.report.page import FILE
-from runner.report.panels import cost, data_problems, ending_rows, head, notes, title
-from runner.report.right import how_decided
+from runner.report.panels import cost, data_problems, ending_rows, head, notes, panel, title, warning_first
+from runner.report.right import first_line, how_decided, needs_model, undecided_line
 from runner.report.run import stages_of
 from runner.report.search import search
 from runner.report.sweep import Sweep, read_sweep
@@ -48,6 +48,7 @@ from runner.system.folder import RunFolder, case_counts, open_run
 from runner.words.wording import Wording
 
 METRICS = 10  # of a single run
+MAX_WAYS = 4  # by which cases were decided, that are named
 RUNS = 8  # are shown of more than MOST_RUNS
 VALUES = 3  # of an option that is swept, before the last one, where runs are left out
 WRITES = ("out=", "case=", "compare=", "save_snapshot=")  # files of a run: repeated, they would be written again
@@ -62,15 +63,17 @@ def brief(run: RunFolder) -> list[RenderableType]:
     spent = cost(document) or ([(document.say("cost.cost"), document.say("cost.free"))] if is_whole else [])
     facts = [*([] if is_whole else ending_rows(document)), *spent, *data_problems(document)]
     blocks = [
-        *_missing_gold(document),
-        *(part for part in (_scores(document), thresholds.thresholds(document)) if part is not None),
+        *(part for part in (thresholds.thresholds(document),) if part is not None),
         *_sentences(document.offer.sections(document)),
         *notes(document),
         *([Facts(facts, media=TERMINAL)] if facts else []),
         *failing_questions(document, ""),
     ]
     return [
+        *warning_first(document),
         *head(document),
+        *renderables(_missing_gold(document), dense=True),
+        *_scores(document),
         *renderables(blocks, dense=True),
         *next_steps(_ways_of_run(document), document.say),
     ]
@@ -83,31 +86,45 @@ def _missing_gold(document: Document) -> Iterator[Note]:
         yield Note(document.say("brief.missing_gold", n=count, total=document.cases["total"]), "alarm", TERMINAL)
 
 
-def _scores(document: Document) -> Section | None:
+def _scores(document: Document) -> list[RenderableType]:
     """The metrics of a run with their intervals; of more than METRICS, those that decide comparisons or stand for a
-    run where there is no room for all, and those that its configuration added."""
+    run, and those that its configuration added: those of ranking and of answers in a frame each."""
     say = document.say
     names = [value.name for value in metric.values(document.metrics, of_groups(document.metrics, say, *GROUPS))]
     shown = names if len(names) <= METRICS else _chosen(names, say)
     left = len(names) - len(shown)
-    return section(
-        "",
-        title(document),
-        rows_of(document, shown) or Note(say("metrics.none"), media=TERMINAL),
+    notes_below = [
         Note(say("brief.more_metrics", n=left) if left else "", "quiet", TERMINAL),
-        Note(how_decided(document), "quiet", TERMINAL),
+        Note(undecided_line(document.summary, say), "strong", TERMINAL),
+        Note(how_decided(document, MAX_WAYS), "quiet", TERMINAL),
+        Note(refused_line(document), "quiet", TERMINAL),
         Note(clusters_line(document), "quiet", TERMINAL),
-        media=TERMINAL,
-    )
+    ]
+    return [*_framed(document, shown), *renderables([note for note in notes_below if note.text], dense=True)]
+
+
+def _framed(document: Document, names: Sequence[str]) -> list[RenderableType]:
+    """The rows of metrics: in a frame, those of answers in one of their own where documents are ranked, too."""
+    say = document.say
+    groups = {name: _group(name, say) for name in names}
+    answers = [name for name in names if groups[name] == "answers"] if "retrieval" in groups.values() else []
+    parts = [(title(document), [name for name in names if name not in answers]), (say("panel.generation"), answers)]
+    framed = [(heading, rows_of(document, part)) for heading, part in parts if part]
+    if not any(rows for _, rows in framed):
+        return [panel(title(document), [Note(say("metrics.none"), media=TERMINAL)])]
+    return [panel(heading, [rows]) for heading, rows in framed if rows is not None]
+
+
+def _group(name: str, say: Wording) -> str:
+    found = say.catalogue.variant(name).metric
+    return "own" if found is None else found.group
 
 
 def _chosen(names: Sequence[str], say: Wording) -> list[str]:
     variants = [say.catalogue.variant(name) for name in names]
     main = [variant.name for variant in variants if variant.is_main or variant.is_headline]
-    chosen = {
-        *(main or names)[:METRICS],
-        *(name for name in names if built_in_catalogue().variant(name).metric is None),
-    }
+    beside = {variant.name for variant in variants if variant.is_shown("run") or _group(variant.name, say) == "own"}
+    chosen = {*(main or names)[:METRICS], *beside}
     return [name for name in names if name in chosen]
 
 
@@ -143,6 +160,7 @@ def brief_sweep(folder: Path, sweep: Sweep | None = None, *, bold: bool | None =
     ]
     if len(few.cells) < len(sweep.cells):
         blocks.append(Note(_shown_line(few, sweep), "quiet", TERMINAL))
+    blocks += [Note(line, media=TERMINAL)] if (line := _undecided(few)) else []
     if (found := search(sweep)) is not None:
         blocks.append(replace(found, untitled=TERMINAL, media=TERMINAL))
     elif (sweep.comparison or {}).get("n_common") != 1:  # of one case, the values say all
@@ -154,10 +172,39 @@ def brief_sweep(folder: Path, sweep: Sweep | None = None, *, bold: bool | None =
     if spent := _spending(sweep):
         blocks.append(Note(spent, media=TERMINAL))
     return [
+        *_open_runs(sweep),
         *_what_ran(sweep),
         *renderables(blocks, dense=True),
         *next_steps(_ways_of_sweep(sweep, folder, leader), sweep.say),
     ]
+
+
+def _open_runs(sweep: Sweep) -> Iterator[Text]:
+    """Why nothing follows from the headline of some runs, once for runs of which the same is said."""
+    runs_of: dict[str, list[str]] = {}
+    for cell in sweep.runs:
+        runs_of.setdefault(first_line(cell.summary or {}, sweep.say), []).append(run_label(sweep, cell.folder))
+    for line, names in runs_of.items():
+        if line:
+            yield Text(line if len(runs_of) == 1 else f"{', '.join(names)}: {line}", style="bold red")
+
+
+def _undecided(sweep: Sweep) -> str:
+    """How many questions of each run are undecided, and the range that follows; empty where all are decided."""
+    say, values = sweep.say, [(cell, metric.value_of(cell.metrics, RIGHT)) for cell in sweep.runs]
+    runs = [
+        say(
+            "right.undecided_run",
+            run=run_label(sweep, cell.folder),
+            undecided=f"{value.undecided:,}",
+            total=f"{value.n_scored + value.undecided:,}",
+            low=f"{value.if_lowest:.1%}",
+            high=f"{value.if_highest:.1%}",
+        )
+        for cell, value in values
+        if value.undecided
+    ]
+    return say("right.undecided_runs", runs="; ".join(runs)) if runs else ""
 
 
 def _what_ran(sweep: Sweep) -> Iterator[Text]:
@@ -228,6 +275,7 @@ def _ways_of_run(document: Document) -> Iterator[Way]:
     yield from _report(folder)
     yield from _written_files(run)
     yield "brief.all", to_type("results", str(folder))
+    yield from _decide(document)
     if (again := _repeat_words(run)) and run.get("status") == "completed":
         yield from _case(document, again)
         yield "brief.compare_change", to_type(*again, f"compare={_setting('compare', run) or folder}")
@@ -241,6 +289,7 @@ def _ways_of_sweep(sweep: Sweep, folder: Path, leader: str | None) -> Iterator[W
     if leader is None:
         return
     run = open_run(folder / leader)
+    yield from _decide(Document.of(run))
     yield from _case(Document.of(run), _repeat_words(run.run))
     if len(completed) > 1:
         one, other = completed[0], leader if leader != completed[0] else completed[-1]
@@ -274,6 +323,13 @@ def _setting(name: str, run: Mapping[str, Any]) -> str:
     words = [without_additions(word) for word in run.get("overrides") or ()]
     values = [word.partition("=")[2] for word in words if word.partition("=")[0] == name]
     return values[-1] if values and values[-1] != "null" else ""
+
+
+def _decide(document: Document) -> Iterator[Way]:
+    """The command by which a model decides what words leave undecided."""
+    again = [word for word in _repeat_words(document.run) if not word.startswith("judge=")]
+    if again and needs_model(document.summary):
+        yield "brief.decide", to_type(*again, "judge=openai")
 
 
 def _case(document: Document, again: Sequence[str]) -> Iterator[Way]:

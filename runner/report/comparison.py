@@ -38,6 +38,7 @@ from runner.report.comparison_words import (
     chance,
     changes,
     cluster_lines,
+    decision_lines,
     differs,
     expense_name,
     gate_lines,
@@ -159,7 +160,7 @@ def _notes(record: Record, say: Wording) -> Iterator[Note]:
     verdict = record["verdict"]
     yield Note(say.name("verdict", verdict).capitalize() + ".", "strong", verdict=verdict)
     yield Note(headline(record, say))
-    yield from (Note(line) for line in changes(record, say))
+    yield from (Note(line) for line in (*decision_lines(record, say), *changes(record, say)))
     yield from (Note(line) for line in gate_lines(record, say))
     yield from (Note(line, "strong") for line in last_lines(record, say))
 
@@ -196,7 +197,7 @@ def _in_short(record: Record, say: Wording) -> Iterator[Block]:
         *(Note(line, "alarm") for line in warnings(record, say)),
         *([table(entries, record, say)] if entries else []),
         Note(headline(record, say)),
-        *(Note(line) for line in changes(record, say)),
+        *(Note(line) for line in (*decision_lines(record, say), *changes(record, say))),
         *(Note(line, "quiet") for line in cluster_lines(record, say)),
         *(Note(line, fired) for line in gate_lines(record, say)),
         *_flips_in_short(record, say),
@@ -326,7 +327,7 @@ def rule_cells(rule: Record, record: Record, say: Wording) -> tuple[str, ...]:
         allowed = say("compare.significant", margin=allowed)
     result = say.name("gate", rule["status"])
     if rule["status"] == "passed" and (rule["loss"] or 0) > rule["margin"] + ROUNDING:
-        result = say("compare.chance")
+        result = say(f"compare.doubt.{rule.get('doubt') or 'chance'}")
     if rule["reasons"] and rule["status"].startswith("not_"):
         result = f"{result}: {'; '.join(reason_text(reason, say) for reason in rule['reasons'])}"
     detectable = rule.get("detectable")

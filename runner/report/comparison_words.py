@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from runner.metrics.catalogue import catalogue_in
@@ -17,6 +17,7 @@ Record = Mapping[str, Any]
 POWER = 0.8  # share of tries in which a detectable difference is found
 NAMED = 5  # items in a sentence
 MARKS = {"better": "▲", "worse": "▼"}
+GRAVE = ("identity", "question", "gold", "rule")  # reasons: the runs were measured under different conditions
 
 
 def own_wording(say: Wording, record: Record) -> Wording:
@@ -154,10 +155,10 @@ def headline(record: Record, say: Wording) -> str:
     values = {"margin": plain(record["margin"]), "open": list_items(names, say), **counts, **changes}
     first = deciding(record, say)
     if first:
-        values["first"] = label(first, record, say)
+        values |= {"first": label(first, record, say), **(first.get("undecided") or {})}
     verdict = record["verdict"]
-    undecided = groups["better"] and verdict in ("inconclusive", "within_noise", "too_few")
-    text = say("compare.say.undecided" if undecided else f"compare.say.{verdict}", **values)
+    is_first_open = groups["better"] and verdict in ("inconclusive", "within_noise", "too_few")
+    text = say("compare.say.first_open" if is_first_open else f"compare.say.{verdict}", **values)
     other_metrics = [
         f"{label(entry, record, say)} {say.name('verdict', entry['verdict'])}"
         for verdict in ("within_noise", "inconclusive", "too_few")
@@ -170,7 +171,7 @@ def headline(record: Record, say: Wording) -> str:
         lines.append(would_find(first, record, say))
     if verdict == "worse" and groups["better"]:
         lines.append(say("compare.say.despite", **values))
-    if other_metrics and (undecided or verdict in ("better", "worse", "mixed")):
+    if other_metrics and (is_first_open or verdict in ("better", "worse", "mixed")):
         lines.append(say("compare.say.too", others=", ".join(other_metrics)))
     return " ".join([*lines, *_contradicting_metrics(record, say)])
 
@@ -337,13 +338,25 @@ def changes(record: Record, say: Wording) -> list[str]:
     return [*sentences, documents, *_of_cases(met, say)]
 
 
+def decision_lines(record: Record, say: Wording) -> Iterator[str]:
+    """How many cases of a main metric are undecided, and which pairs were decided by rules of different kinds."""
+    for entry in of_role(record, "main"):
+        name = label(entry, record, say)
+        if record["verdict"] != "undecided" and any((entry.get("undecided") or {}).values()):
+            yield say("compare.undecided", metric=name, pairs=entry["n_paired"], **entry["undecided"])
+        for reason in entry["caveats"]:
+            if reason["kind"] == "new_rule":
+                cases = list_items(reason["cases"], say, 20)
+                yield say("compare.left_out.new_rule", metric=name, n=reason["n_cases"], cases=cases)
+
+
 def _of_cases(lines: Iterable[tuple[str, Sequence[str]]], say: Wording) -> list[str]:
     return [say(key, n=len(ids), cases=list_items(ids, say, 20)) for key, ids in lines if ids]
 
 
 def _grave(reasons: Iterable[Record]) -> list[Record]:
     """Each once."""
-    reason_by_text = {str(reason): reason for reason in reasons if reason["kind"] in ("identity", "question", "gold")}
+    reason_by_text = {str(reason): reason for reason in reasons if reason["kind"] in GRAVE}
     return list(reason_by_text.values())
 
 

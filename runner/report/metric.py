@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from runner.metrics.metric import GROUPS, Grade, Group, Variant, word
+from runner.metrics.metric import GROUPS, MIN_DECIDED, Grade, Group, Variant, word
 from runner.words.wording import Wording
 
 RESULTS = GROUPS[1 : GROUPS.index("answers")]  # groups of the first table of a run; answers have one of their own
@@ -28,11 +28,19 @@ class Value:
     low: float | None
     high: float | None
     scored_only: float | None
+    undecided: int = 0  # of n
+    if_lowest: float | None = None  # the value if all undecided cases had the lowest value
+    if_highest: float | None = None
 
     @property
     def partly_scored(self) -> bool:
-        """Whether some cases have no score."""
-        return self.n_scored < self.n
+        """Whether some cases have no score although nothing but a failure stands in its way."""
+        return self.n_scored + self.undecided < self.n
+
+    @property
+    def is_undecided(self) -> bool:
+        """Whether fewer than half of the cases are decided, so that nothing follows from the value."""
+        return self.undecided > (1 - MIN_DECIDED) * (self.n_scored + self.undecided)
 
 
 def value_of(metrics: Mapping[str, Any], name: str) -> Value:
@@ -47,6 +55,9 @@ def value_of(metrics: Mapping[str, Any], name: str) -> Value:
         entry.get("ci_low"),
         entry.get("ci_high"),
         entry.get("value_scored"),
+        int(entry.get("undecided") or 0),
+        entry.get("if_lowest"),
+        entry.get("if_highest"),
     )
 
 
@@ -65,14 +76,23 @@ def scores(metrics: Mapping[str, Any], names: Iterable[str]) -> list[Value]:
     return [value for value in values(metrics, names) if value.value is not None]
 
 
-def of_groups(metrics: Iterable[str], say: Wording, *groups: Group) -> list[str]:
+def of_groups(metrics: Mapping[str, Any], say: Wording, *groups: Group) -> list[str]:
     """Names in the order of a table: by group and as they were declared, those of chunks after those of documents,
-    undeclared ones at the end of `own`. Without legs and fixed cutoffs, which have tables of their own."""
+    undeclared ones at the end of `own`. Without legs and fixed cutoffs, which have tables of their own, and without
+    metrics that say nothing alone (`Metric.main_beside`)."""
     variants = [say.catalogue.variant(name) for name in metrics]
     of_the_whole = [
         each for each in variants if each.part in ("", CHUNK) and (each.fixed is None or each.metric is None)
     ]
-    return [each.name for each in sorted(of_the_whole, key=_row) if group_of(each) in groups]
+    return [
+        each.name
+        for each in sorted(of_the_whole, key=_row)
+        if group_of(each) in groups and (not (beside := _beside(each)) or applies(metrics.get(beside)))
+    ]
+
+
+def _beside(variant: Variant) -> str:
+    return "" if variant.metric is None else variant.metric.main_beside
 
 
 def _row(variant: Variant) -> tuple[int, bool, int, bool, str]:
@@ -85,7 +105,7 @@ def group_of(variant: Variant) -> Group:
     return "own" if variant.metric is None else variant.metric.group
 
 
-def result_names(metrics: Iterable[str], say: Wording) -> list[str]:
+def result_names(metrics: Mapping[str, Any], say: Wording) -> list[str]:
     """The metrics without a table of their own, such as those of answers and of unanswerable questions."""
     return of_groups(metrics, say, *RESULTS)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from runner.metrics.judged import ANSWER_MEANS
 from runner.metrics.metric import GROUPS
 from runner.report import metric
 from runner.report.blocks import FIGURE, TERMINAL, Block, Cell, Chart, Note, Section, Table, section
@@ -22,7 +23,9 @@ def metrics(document: Document) -> Section:
     say = document.say
     names = metric.of_groups(document.metrics, say, *GROUPS)
     values = metric.values(document.metrics, names)
-    blocks = [_table(document, values), *_notes(values, say)] if values else [Note(say("metrics.none"))]
+    notes = list(_notes(values, say))
+    notes += [Note(line, "quiet")] if (line := refused_line(document)) else []
+    blocks = [_table(document, values), *notes] if values else [Note(say("metrics.none"))]
     blocks.append(Note(clusters_line(document), "quiet"))
     return Section("metrics", say("head.metrics"), [*blocks, *_depth(document)])
 
@@ -90,6 +93,13 @@ def _notes(values: Sequence[Value], say: Wording) -> Iterator[Note]:
         yield Note(say("metrics.unscored" if _has_counted_failures(values) else "metrics.excluded"), "quiet")
 
 
+def refused_line(document: Document) -> str:
+    """How many answers refuse, to which judgements of an answer do not apply; empty where none does."""
+    n_refused = (document.counts.get("answer") or {}).get("refused", 0)
+    names = [label(name, None, document.say) for name in ANSWER_MEANS if metric.applies(document.metrics.get(name))]
+    return document.say("metrics.refused", n=f"{n_refused:,}", metrics=", ".join(names)) if n_refused and names else ""
+
+
 def results(document: Document) -> Table | Note:
     """The metrics that have no table of their own in the terminal, and the headlines of legs."""
     say, measures = document.say, document.metrics
@@ -114,7 +124,7 @@ def rows_of(document: Document, names: Sequence[str]) -> Table | None:
             f"{label(value.name, document.k, document.say)}:",
             Cell(four(value.value, document.say), "strong"),
             Cell(interval(value.low, value.high), "quiet"),
-            Cell(f"{value.n_scored}/{value.n}", "alarm" if value.partly_scored else "quiet"),
+            Cell(f"{value.n_scored}/{value.n}", "alarm" if value.partly_scored or value.is_undecided else "quiet"),
         ]
         for value in metric.values(document.metrics, names)
     ]
@@ -248,6 +258,6 @@ def measured_cell(value: Value, say: Wording, *, is_best: bool = False) -> Cell:
     """`0.85 [0.78, 0.91] (40)`; with unscored cases `(38/40)`."""
     if value.value is None:
         return Cell(say("none"), "quiet")
-    count = f"{value.n_scored}/{value.n}" if value.partly_scored else str(value.n)
+    count = f"{value.n_scored}/{value.n}" if value.n_scored < value.n else str(value.n)
     limits = f"{interval(value.low, value.high, digits=2)} ({count})".strip()
     return Cell(f"{value.value:.2f}", "strong" if is_best else "", value, limits=limits)

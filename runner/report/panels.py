@@ -13,7 +13,7 @@ from runner.metrics.right import NAME
 from runner.report import metrics, usage
 from runner.report.blocks import TERMINAL, Block, Facts, Note, Table, Warnings
 from runner.report.document import Document
-from runner.report.right import right
+from runner.report.right import first_line, right
 from runner.report.run import cases_line, latency_stages, models_line
 from runner.report.summary import report_of
 from runner.report.terminal import renderables
@@ -37,6 +37,7 @@ def _panels_of_scores(document: Document) -> list[RenderableType]:
     say = document.say
     decided, generation = right(document), metrics.generation(document)
     blocks: list[RenderableType] = [
+        *warning_first(document),
         *head(document),
         *([panel(decided.title, decided.blocks)] if decided is not None else []),
     ]
@@ -52,6 +53,12 @@ def _panels_of_scores(document: Document) -> list[RenderableType]:
 def title(document: Document) -> str:
     """Of the metrics of a run."""
     return document.say("panel.results") if document.k is None else document.say("panel.results_k", k=document.k)
+
+
+def warning_first(document: Document) -> Iterator[Text]:
+    """Why nothing follows from the headline; nothing where it can be trusted."""
+    if line := first_line(document.summary, document.say):
+        yield Text(line, style="bold red")
 
 
 def head(document: Document) -> Iterator[Text]:

@@ -27,6 +27,7 @@ from runner.report.blocks import (
 )
 from runner.report.document import Document
 from runner.report.metrics import rows_of
+from runner.report.right import first_line
 from runner.report.stored_sections import has_sections
 from runner.report.trust import warnings
 from runner.system.folder import case_counts, identities
@@ -73,6 +74,8 @@ def command(document: Document) -> str:
 def notes(document: Document) -> Iterator[Note]:
     """The notes that a reader needs before the numbers."""
     say, status, cases = document.say, document.run.get("status"), document.cases
+    if line := first_line(document.summary, say):
+        yield Note(line, "alarm")
     is_measured = document.summary.get("measured")
     if document.run.get("reference"):
         yield Note(say(f"reference.{document.run['reference']}"), "alarm")
@@ -260,11 +263,9 @@ def _waterfall(
 
 def unanswerable(document: Document) -> Section | None:
     """Rows: what the question is. Columns: what the system called it; unanswerable is the positive class. Where an
-    answer decides, what `min_score` would have said has rows of its own."""
+    answer decides, what `min_score` would have said has rows of its own. None where every question has an answer."""
     say, counts = document.say, document.counts.get("answerability")
-    if not counts or not any(
-        (document.metrics.get(f"unanswerable_{m}") or {}).get("n") for m in ("precision", "recall", "f1")
-    ):
+    if not counts or not metric.applies(document.metrics.get("unanswerable_recall")):
         return None
     gate, min_score = document.counts.get("retrieval_gate"), document.min_score
     by_retrieval = min_score is not None and not gate

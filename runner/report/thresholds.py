@@ -41,7 +41,7 @@ def thresholds(document: Document) -> Section | None:
 
 
 def _mark(record: Record) -> Mark:
-    return "alarm" if record["status"] in BAD else ""
+    return "alarm" if record["status"] != "passed" else ""
 
 
 def records_of(document: Document) -> Sequence[Record]:
@@ -60,7 +60,7 @@ def not_reached(document: Document) -> str:
 
 
 def line_of(record: Record, document: Document, *, with_status: bool = True) -> str:
-    """`not reached: Answered Right [ko] 0.6400 [0.5210, 0.7440] (n=50), at least 0.8 asked for`"""
+    """`not reached: Correct [ko] 0.6400 [0.5210, 0.7440] (n=50), at least 0.8 asked for`"""
     say = document.say
     interval = metric.interval(record["ci_low"], record["ci_high"])
     value = " ".join(filter(None, [_number(record["value"], say), interval]))

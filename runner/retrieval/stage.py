@@ -348,9 +348,13 @@ class Retrieval:
         `min_score` is counted beside it. None: no answer is delivered, and retrieval decides.
         """
         values = self._of_ranking(query, retrieved) if retrieved.is_known else {}
-        label = diagnosis.answerability(self.gives_up(retrieved) if declined is None else declined, query.answerable)
-        values |= diagnosis.unanswerable_values(label)
-        weights, labels = diagnosis.unanswerable_weights(label), {"answerability": str(label)}
+        weights, labels = dict[str, float](), dict[str, str]()
+        if query.is_answerability_known:
+            label = diagnosis.answerability(
+                self.gives_up(retrieved) if declined is None else declined, query.answerable
+            )
+            values |= diagnosis.unanswerable_values(label)
+            weights, labels = {**diagnosis.unanswerable_weights(label)}, {"answerability": str(label)}
         is_searched = retrieved.is_known and retrieved.named is None
         if declined is not None and retrieved.ranking.trajectory is None and is_searched:
             gate = diagnosis.answerability(self.gives_up(retrieved), query.answerable)

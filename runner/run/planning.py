@@ -7,7 +7,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,7 @@ from runner.llm.models import Models, models_among
 from runner.llm.rehearsal import ExpectedRequests, Rehearsal
 from runner.metrics.clusters import Clusters, cluster_key
 from runner.protocols import Case, JudgeChecking, Workspace, attribute_of
+from runner.records import Answer
 from runner.run.rehearsal_workspace import RehearsalWorkspace, Scratch, scratch_for
 from runner.run.selection import select_cases
 from runner.run.serving import open_evaluation
@@ -200,19 +201,26 @@ async def rehearse(
             with suppress(ComponentError):  # it will end the run; the cases are counted nevertheless
                 await evaluation.check_judge()
         before = rehearsal.snapshot()
-        await _rehearse_cases(evaluation, Part(cases, sample.places))
+        is_made_up = isinstance(workspace, RehearsalWorkspace) and workspace.is_made_up
+        await _rehearse_cases(evaluation, Part(cases, sample.places), is_made_up=is_made_up)
         factor = len(cases) / max(1, len(sample.places))
         is_estimated = factor < len(cases) and rehearsal.extrapolate(before, factor, are_saved=sample.is_further)
         if not is_estimated:
             others = sorted({*range(len(cases))}.difference(sample.places))
-            await _rehearse_cases(evaluation, Part(cases, others))
+            await _rehearse_cases(evaluation, Part(cases, others), is_made_up=is_made_up)
     if (aside := models.replies_set_aside) is not None:
         terminal.note(current_wording()("progress.aside.replies", aside=aside))
     return RunRehearsal(is_estimated=is_estimated)
 
 
-async def _rehearse_cases(evaluation: Any, cases: Iterable[Case]) -> None:
+async def _rehearse_cases(evaluation: Any, cases: Iterable[Case], *, is_made_up: bool) -> None:
+    """`is_made_up`: the vectors are, so that an answer that refuses for what they found may be judged in the run."""
     for case in cases:
         with suppress(RunnerError, TimeoutError):  # the case will fail in the run, too
             output = await evaluation.run(case)
-            await evaluation.judge(case, output)
+            await evaluation.judge(case, _as_answered(output) if is_made_up else output)
+
+
+def _as_answered(output: Any) -> Any:
+    answer = getattr(output, "answer", None)
+    return replace(output, answer=replace(answer, refused=False)) if isinstance(answer, Answer) else output

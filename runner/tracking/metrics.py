@@ -4,6 +4,8 @@ What heads the screens has a plain name. All else stands in groups, which a stor
 
     right                      a headline metric, or one that the configuration added
     right/low, right/high      the bounds of its interval
+    right/undecided            cases that nothing could decide; right/if_lowest and right/if_highest: its value if all
+                               of them counted lowest, or highest
     answers/exact_match        another metric of the whole run, in the group of the metric
     cutoff/recall_at_10        at a fixed cutoff
     leg/keyword/recall_at_k    of a part: a leg of a fusion, chunks, a baseline
@@ -87,7 +89,7 @@ def numbers_of(
     named = {name: logged_name(catalogue.variant(name), main) for name in [*main, *metrics]}
     numbers = {logged: metrics[name] for name, logged in named.items()}
     numbers |= _slices(summary.get("slices") or {}, slices, main)
-    plain = _latency(summary) | _cost(summary) | _judge(summary) | _cases(summary)
+    plain = _undecided(metrics) | _latency(summary) | _cost(summary) | _judge(summary) | _cases(summary)
     numbers |= {name: {"value": value} for name, value in plain.items()}
     found = [_number(name, entry) for name, entry in numbers.items() if _is_number(entry.get("value"))]
     heads = {*main, *HEADLINE_COST, *HEADLINE_TIME}
@@ -118,6 +120,12 @@ def logged_name(variant: Variant, headline: Collection[str]) -> str:
     if variant.fixed is not None:
         return f"cutoff/{variant.name}"
     return f"{'own' if variant.metric is None else variant.metric.group}/{variant.name}"
+
+
+def _undecided(metrics: Mapping[str, Mapping[str, Any]]) -> dict[str, float | None]:
+    """Of each metric with undecided cases, how many there are, and its value at the ends of what they leave open."""
+    names = ("undecided", "if_lowest", "if_highest")
+    return {f"{name}/{part}": entry[part] for name, entry in metrics.items() for part in names if part in entry}
 
 
 def _latency(summary: Mapping[str, Any]) -> dict[str, float | None]:

@@ -55,9 +55,9 @@ def test_cases_without_a_judgement_count_as_bad_and_not_as_failed(
 ) -> None:
     server.respond = lambda body: completion(body, None, refusal="No.")
     assert main([*words, "judge.health=false"]) == 3
-    said = capsys.readouterr().err
-    assert "full_rag: 8/8 cases, 0 failed, 8 without all scores, " in said
-    assert "error: 8 of 8 cases failed or lack a score (100.0%, max_failure_rate is 5.0%)" in said
+    said = capsys.readouterr().err  # the two questions without an answer are refused, and no judge is asked
+    assert "full_rag: 8/8 cases, 0 failed, 6 without all scores, " in said
+    assert "error: 6 of 8 cases failed or lack a score (75.0%, max_failure_rate is 5.0%)" in said
 
 
 # --- budgets and stored replies that cannot be used -----------------------------------------------
@@ -186,12 +186,12 @@ def test_answers_are_made_once_for_all_judges(
     written = [body for body in server.requests if body["model"] == "writer"]
     assert len(written) == 7  # the eighth question finds nothing, and no generator is asked
     found = json.loads(Path("o/summary.json").read_text("utf-8"))["comparison"]
-    assert found["judges"][0]["n"] == 8
+    assert found["judges"][0]["n"] == 7  # the refusal is not judged
     assert {rubric["name"] for rubric in found["judges"][0]["rubrics"]} >= {"faithfulness", "answer_relevancy"}
     assert found["timing"]["pareto"] is None
     assert [entry["name"] for entry in found["metrics"] if not entry["same"]] == []
     assert "Judges side by side" in shown and "python -m runner calibrate LABELS.jsonl judge=openai" in shown
-    assert "no main metric" not in shown and "Answered Right, because" not in shown
+    assert "no main metric" not in shown and "Correct, because" not in shown
     if "large" in judges:
         rubrics = {rubric["name"]: rubric for rubric in found["judges"][0]["rubrics"]}
         assert rubrics["faithfulness"]["means"]["1"] == 1.0

@@ -270,7 +270,7 @@ def test_a_store_is_told_its_interval_and_the_verdict(folder: Path, tmp_path: Pa
     value, low, high, *_ = table["toxicity"]
     assert low < value < high
     assert {"slice/language/en/toxicity", "slice/language/ko/toxicity"} <= table.keys()
-    assert "shouting" in table and "shouting" not in entry.metrics  # nobody declared it
+    assert "own/shouting" in table and "own/shouting" not in entry.headline  # nobody declared it
     assert (entry.tags["verdict"], entry.tags["regression"]) == ("worse", "none")
     names = [path.name for path in draw(folder / "sweep", tmp_path)]
     assert "metrics_against_evaluation_path.png" in names

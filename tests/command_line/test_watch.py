@@ -60,7 +60,7 @@ def test_a_changed_note_runs_it_again_and_ctrl_c_ends_it(watching: Watching) -> 
     write_texts(Path("notes"), {"moon.md": "The moon takes 27 days to circle the earth."})
     said = watching.says("Ctrl-C ends it", 2)
     assert "changed: notes/moon.md\n" in said
-    assert "now right: q1\n" in said and "Answered Right 0.0000 → 1.0000" in said
+    assert "now right: q1\n" in said and "Correct 0.0000 → 1.0000" in said
     time.sleep(4 * POLL_S)  # what a run stores is no change
     assert len(list(Path("outputs").glob("*-watch"))) == 2, watching.said
     assert said.count("all results") == 1  # the first run alone shows its screen

@@ -83,7 +83,8 @@ def _notes(document: Document, numbers: Mapping[str, Any]) -> Iterator[Note]:
         yield Note(say("system.foreign", examples=ids), "alarm", EVERYWHERE)
     if numbers["without_gold"]:
         yield Note(say("system.no_gold", n=numbers["without_gold"], total=numbers["questions"]), media=EVERYWHERE)
-    yield Note(say("system.price", setting=f"system.usage={settings.get('usage')}"), "quiet")
+    if settings.get("price_usd") is None:
+        yield Note(say("system.price", setting=f"system.usage={settings.get('usage')}"), "quiet")
 
 
 def _repeats(document: Document) -> Section | None:

@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from plugins.evaluation.full_rag import FullRag, RequireSettings
+from plugins.metric.offered import Offered
+from runner.protocols import Scorer
 from runner.records import Answer, Chunk, Context, Corpus, DataSet, Document, Judgement, Query, Ranking, Row
 from runner.run.engine import run_case
 from runner.system.stopwatch import note
@@ -80,9 +82,12 @@ def full_rag(
     k: int,
     require: RequireSettings | None = None,
     min_score: float = 0.3,
+    metrics: Sequence[str] | None = None,
 ) -> FullRag:
+    """`metrics`: those of the evaluation that are reported; None: all."""
     found = retrieval(Data(*cases), retriever, k=k, cutoffs=[1, 3], min_score=min_score)
-    return FullRag(retrieval=found, generator=generator, judge=judge, high=0.6, require=require)
+    chosen: dict[str, Scorer] | None = None if metrics is None else {name: Offered(names=[name]) for name in metrics}
+    return FullRag(retrieval=found, generator=generator, judge=judge, high=0.6, require=require, metrics=chosen)
 
 
 def ran(evaluation: FullRag, folder: Path) -> Row:
@@ -105,8 +110,12 @@ def row(
     judge: Judges | None = None,
     retriever: Alphabetical | None = None,
     min_score: float = 0.3,
+    metrics: Sequence[str] | None = None,
+    generator: Says | None = None,
 ) -> tuple[Row, Says, Judges]:
-    generator = Says(answer or Answer("Beta is second. [2]", citations=(2,)))
+    generator = generator or Says(answer or Answer("Beta is second. [2]", citations=(2,)))
     judge = judge or Judges(faithfulness=0.9, answer_relevancy=0.8)
-    evaluation = full_rag([case], retriever or Alphabetical(), generator, judge, k, min_score=min_score)
+    evaluation = full_rag(
+        [case], retriever or Alphabetical(), generator, judge, k, min_score=min_score, metrics=metrics
+    )
     return ran(evaluation, tmp_path), generator, judge

@@ -29,7 +29,7 @@ async def test_scores_of_each_question(tmp_path: Path) -> None:
     assert found["never"].values["unanswerable_f1"] == 1.0
     gate = {"retrieval_gate": "true_positive"}  # nothing was found
     assert found["never"].labels == {
-        "answerability": "true_positive", "right_by": "declined", "lost_at": "none", **gate
+        "answerability": "true_positive", "right_by": "declined", "lost_at": "none", "answer": "refused", **gate
     }  # fmt: skip
     assert found["export"].labels["pattern"] == "ideal"
 

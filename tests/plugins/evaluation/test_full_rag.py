@@ -70,10 +70,10 @@ def test_a_failed_judgement_counts_as_told_and_is_always_reported(
     judge = Judges(on_failure, faithfulness=None, answer_relevancy=1.0)
     found, _, _ = row(tmp_path, query(), judge=judge)
     assert found.metrics["faithfulness"] == value
-    assert found.unscored == ("faithfulness",)
+    assert found.unscored == ("faithfulness", "right")
     assert found.judgements["faithfulness"].error == "no JSON"
     assert "pattern" not in found.labels  # what a judge did not say tells nothing about the answer
-    assert (found.metrics["right"], found.labels["right_by"]) == (None, "unknown")
+    assert (found.metrics["right"], found.labels["right_by"]) == (None, "not_judged")
     assert "lost_at" not in found.labels
 
 
@@ -153,7 +153,7 @@ def test_a_right_refusal_is_no_failure_of_generation(tmp_path: Path) -> None:
     judge = Judges(faithfulness=0.5, answer_relevancy=0.0)
     case = query(answerable=False, relevance={})
     found, _, _ = row(tmp_path, case, answer=Answer("None.", refused=True), judge=judge)
-    assert set(found.labels) == {"answerability", "retrieval_gate", "right_by", "lost_at"}
+    assert set(found.labels) == {"answerability", "retrieval_gate", "right_by", "lost_at", "answer"}
     assert found.metrics["right"] == 1.0
 
 
@@ -185,7 +185,7 @@ class Model(Judges):
         ({"answer_correctness": None}, ("Beta",), None, "not_judged"),
         ({}, (), 1.0, "stand_in"),
         ({"faithfulness": 0.6}, (), 0.0, "stand_in"),
-        ({"faithfulness": None}, (), None, "unknown"),
+        ({"faithfulness": None}, (), None, "not_judged"),
     ],
 )
 def test_a_model_decides_by_the_known_answers(

@@ -51,8 +51,8 @@ def test_nothing_is_asked_without_a_reference_or_an_answer_that_could_be_given(t
 
 
 def test_an_answer_that_declined_is_wrong_without_asking(tmp_path: Path) -> None:
-    found, _, judge = row(tmp_path, query(answers=("no answer",)), answer=DECLINED, judge=judges())
-    assert set(judge.fields) == {"faithfulness", "answer_relevancy"}
+    found, _, judge = row(tmp_path, query(answers=("Delta",)), answer=DECLINED, judge=judges())
+    assert judge.fields == {}
     assert (found.metrics["answer_correctness"], found.metrics["contains_answer"]) == (0.0, 0.0)
     assert found.unscored == () and "answer_correctness" not in found.judgements
 
@@ -130,17 +130,17 @@ def words(server: ModelsServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_run_asks_what_its_plan_says_and_no_more(words: list[str], server: ModelsServer) -> None:
-    """Five cases by two rubrics, and two by their reference."""
+    """Four cases by two rubrics, two of them by their reference too; the one that declined by none."""
     server.respond = grades
-    assert plan_cells(compose_cells(words)[1]).total.live == 12
+    assert plan_cells(compose_cells(words)[1]).total.live == 10
     assert main(words) == 0
-    assert server.count == 12
+    assert server.count == 10
     summary = json.loads(Path("run/summary.json").read_text("utf-8"))
     correctness = summary["metrics"]["answer_correctness"]
     assert (correctness["value"], correctness["n"]) == (pytest.approx((0.9 + 0.2 + 0) / 3), 3)
     assert summary["metrics"]["contains_answer"]["value"] == pytest.approx(1 / 3)
     assert main(words) == 0
-    assert server.count == 12
+    assert server.count == 10
     report = Path("run/summary.md").read_text("utf-8")
     assert "Judge, Answer Correctness" in report
 
@@ -153,7 +153,9 @@ def test_what_failed_is_asked_again_by_the_same_command(words: list[str], server
     server.respond = refuses
     assert main(words) == 0
     rows = {row["id"]: row for row in map(json.loads, Path("run/per_item.jsonl").read_text("utf-8").splitlines())}
-    assert {id: row["unscored"] for id, row in rows.items() if row["unscored"]} == {"wrong": ["answer_correctness"]}
+    assert {id: row["unscored"] for id, row in rows.items() if row["unscored"]} == {
+        "wrong": ["answer_correctness", "right"]
+    }
     server.respond, before = grades, server.count
     assert main(words) == 0
     assert server.count == before + 1

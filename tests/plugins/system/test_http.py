@@ -278,3 +278,19 @@ async def test_a_deep_reply_or_long_keys_are_cut_in_messages(tmp_path: Path) -> 
             with pytest.raises(ReplyError) as error:
                 await asked.ask(QUERY)
     assert len(str(error.value)) < 300
+
+
+async def test_a_budget_in_usd_needs_the_price_of_a_question(tmp_path: Path, service: RagService) -> None:
+    unpriced = HttpSystem(models=door(tmp_path, budget={"usd": 1.0}), **settings("http", url=service.url + "/ask"))
+    (problem,) = unpriced.preflight()
+    assert str(problem).startswith("system.price_usd: budget.usd cannot be kept without the price of a question")
+    models = door(tmp_path, budget={"usd": 1.0})
+    asked = HttpSystem(models=models, **settings("http", url=service.url + "/ask", price_usd=0.4))
+    assert asked.preflight() == []
+    async with opened(asked, models):
+        assert [(await asked.ask(QUERY, repeat)).answer for repeat in (0, 1)] == [MOON] * 2
+        with pytest.raises(
+            StopRunError, match=r"budget\.usd=1 is spent \(0\.8000 used, one more request may take 0\.4"
+        ):
+            await asked.ask(QUERY, 2)
+        assert models.usage(".")["usage_total"]["live"]["usd"] == pytest.approx(0.8)

@@ -76,8 +76,8 @@ def test_questions_and_labels_case_by_case() -> None:
     assert {name for name, kinds in found.items() if kinds} == ranking
     (reason,) = found["mrr"]
     assert reason == Reason("gold", n_cases=1, cases=("b",)) and reason.is_grave
-    assert comparable_pairs(runs, [reason]).tolist() == [True, False]
-    assert comparable_pairs(runs, []).tolist() == [True, True]
+    assert comparable_pairs(runs, "mrr", [reason]).tolist() == [True, False]
+    assert comparable_pairs(runs, "mrr", []).tolist() == [True, True]
 
 
 def test_a_metric_that_one_run_does_not_have() -> None:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from runner.compare.comparability import Reason
 from runner.compare.expense import latencies
 from runner.compare.gate import Gate, RuleResult, _decide, demand_known, gate_of
 from runner.compare.regression import Regression, Rule
@@ -203,12 +204,12 @@ def test_a_misspelt_metric_is_an_error() -> None:
         InputError, match=r"^regression\.rules\.0: neither run has 'latency\.cace\.p95_ms'; did you mean"
     ):
         gate([rule("latency.cace.p95_ms")])
-    baseline = run(HALF)
-    candidate = snapshot(cases(IDS, {"recall_at_k": HALF}))
-    with pytest.raises(
-        InputError, match=r"so that the rule cannot be evaluated; choose rules that fit, or none: --rules none, regre"
-    ):
-        gate([rule()], baseline, candidate)
+
+
+def test_a_metric_that_the_candidate_lacks_is_not_evaluated() -> None:
+    (found,) = gate([rule()], run(HALF), snapshot(cases(IDS, {"recall_at_k": HALF}))).rules
+    assert found.status == "not_evaluated"
+    assert found.reasons == (Reason("missing", ("candidate",)),)
 
 
 def test_a_metric_that_neither_run_has_is_not_evaluated() -> None:
@@ -263,12 +264,12 @@ def test_latency() -> None:
     assert (found.status, found.loss, found.rule.direction) == ("fired", 501.0, "lower")
     assert not gate([rule("latency.case.p95_ms", 500.0)], run(HALF, 100.0), run(HALF, 600.0)).fired
     assert not gate([rule("latency.case.p95_ms", 0.0)], run(HALF, 600.0), run(HALF, 100.0)).fired
-    certain = gate([rule("latency.case.p95_ms", 0.0, significant=True)], run(HALF, 100.0), run(HALF, 1100.0))
-    assert certain.fired and certain.rules[0].p == pytest.approx(1 / 1001)
-    busier = gate([rule("latency.case.p95_ms", 0.0, significant=True)], run(HALF, 100.0), run(HALF, 900.0))
-    assert not busier.fired and busier.rules[0].p == 1.0
+    certain = gate([rule("latency.case.p95_ms", 500.0, significant=True)], run(HALF, 317.0), run(HALF, 1036.0))
+    assert certain.fired and certain.rules[0].p == pytest.approx(2 / 1001)
+    same = gate([rule("latency.case.p95_ms", 0.0, significant=True)], run(HALF, 100.0), run(HALF, 100.0))
+    assert not same.fired and (same.rules[0].p, same.rules[0].doubt) == (1.0, "chance")
     slower = rule("latency.case.p95_ms", 0.0, significant=True, direction="higher")  # is better, somebody says
-    for before, after, p in ((1100.0, 100.0, 1 / 1001), (100.0, 1100.0, 1.0)):
+    for before, after, p in ((1100.0, 100.0, 2 / 1001), (100.0, 1100.0, 1.0)):
         (result,) = gate([slower], run(HALF, before), run(HALF, after)).rules
         assert (result.p, result.loss) == (pytest.approx(p), before - after)
     with pytest.raises(

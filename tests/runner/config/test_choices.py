@@ -109,3 +109,27 @@ def test_a_sweep_of_choices_that_do_not_all_have_a_setting() -> None:
         "'defaults: [retrieved_turns]' and 'tokens: VALUE' into FOLDER/memory/NAME.yaml and sweep --config-dir=FOLDER "
         "memory=window,NAME"
     ]
+
+
+def test_an_entry_point_may_name_the_package_of_its_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from runner.config.choices import _conf_package
+
+    monkeypatch.syspath_prepend(str(tmp_path))
+    for name, place in (("kind_words", "conf/metric/kind.yaml"), ("idle_words", "notes.txt")):
+        path = tmp_path / name / place
+        path.parent.mkdir(parents=True)
+        path.write_text("# Nothing.\n", "utf-8")
+        for folder in (path.parent, *path.parent.parents):
+            if folder.is_relative_to(tmp_path / name):
+                (folder / "__init__.py").write_text("", "utf-8")
+    found = [_conf_package(name) for name in ("kind_words.conf", "kind_words", "idle_words", "not_there")]
+    assert found == ["kind_words.conf", "kind_words.conf", None, None]
+
+
+def test_a_metric_is_chosen_by_any_of_its_names() -> None:
+    from runner.config.compose import _metric_choices
+
+    choices = ["faithfulness", "recall", "tone"]
+    assert _metric_choices("metric=[recall@5,mean_faithfulness,tone]", choices) == "metric=[recall,faithfulness,tone]"
+    assert _metric_choices("+metric=recall@10", choices) == "+metric=[recall]"
+    assert _metric_choices("metric=[recal]", choices) == "metric=[recal]"  # which its group refuses

@@ -104,3 +104,21 @@ async def test_what_was_paid_for_and_cannot_be_stored_ends_the_run_and_is_counte
         with pytest.raises(StopRunError, match=r"models\.sqlite: not here"):
             await door.model("test:m", "judge").chat(question("1"))
         assert door.usage("0")["usage_total"]["live"]["requests"] == 1
+
+
+@pytest.mark.parametrize("at_once", [1, 8])
+async def test_tokens_are_reserved_by_what_requests_of_the_role_have_taken(
+    server: ModelsServer, tmp_path: Path, at_once: int
+) -> None:
+    """Not by the most that they might take, which is many times as much; and the limit is never passed."""
+    door = models(server.url, tmp_path, budget={"tokens": 8000})
+    model, spent = door.model("test:m", "judge"), 0
+    async with door.open("0"):
+        for start in range(0, 400, at_once):
+            asked = [replace(question(f"{n} " + "word " * 150), max_tokens=2000) for n in range(start, start + at_once)]
+            replies = await asyncio.gather(*map(model.chat, asked), return_exceptions=True)
+            if any(isinstance(each, BudgetSpentError) for each in replies):
+                break
+        total = door.usage("0")["usage_total"]["live"]
+        spent = total["input_tokens"] + total["output_tokens"]
+    assert 7000 < spent <= 8000

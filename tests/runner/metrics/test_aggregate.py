@@ -244,6 +244,32 @@ def test_latency_without_live_timings():
     }
 
 
+def test_undecided_cases_are_counted_beside_the_mean_of_the_others():
+    """Two right, one wrong, two undecided, one whose judge failed; of the Korean ones only an undecided one."""
+    values = {"a": 1.0, "b": 1.0, "c": 0.0, "d": None, "e": None, "f": None}
+    rows = [
+        {
+            "id": id,
+            "metrics": {"right": value},
+            "labels": {"right_by": "undecided" if id in "de" else "words"},
+            "unscored": ["right"] if id == "f" else [],
+            "language": "ko" if id == "e" else "en",
+        }
+        for id, value in values.items()
+    ]
+    summary = aggregate(rows, built_in_catalogue(), seed=1)
+    right = summary["metrics"]["right"]
+    assert (right["n"], right["n_scored"], right["undecided"]) == (6, 3, 2)
+    assert [right[name] for name in ("value", "if_lowest", "if_highest")] == [2 / 3, 0.4, 0.8]
+    korean = summary["slices"]["language"]["ko"]["right"]
+    assert [korean[name] for name in ("value", "n", "undecided", "if_lowest", "if_highest")] == [None, 1, 1, 0.0, 1.0]
+
+
+def test_a_metric_that_is_not_shown_has_no_undecided_cases():
+    row = {"id": "a", "metrics": {"recall_at_k": 1.0}, "labels": {"right_by": "undecided"}}
+    assert "right" not in aggregate([row], built_in_catalogue(), seed=1)["metrics"]
+
+
 def test_cases_of_one_document_count_together():
     """Eight documents of five equal cases, and two cases without one."""
     rows = [row(f"q{n}", metrics={"right": float(n // 5 % 2)}, clusters={"document": f"d{n // 5}"}) for n in range(40)]

@@ -45,6 +45,14 @@ def test_a_limit_follows_the_direction_of_its_metric(
     assert found[0]["n"] == 10
 
 
+@pytest.mark.parametrize(("n_undecided", "status", "code"), [(9, "not_reached", 4), (10, "undecided", 0)])
+def test_what_is_mostly_undecided_is_neither_reached_nor_missed(n_undecided: int, status: str, code: int) -> None:
+    found = summary(right=0.5)
+    found["metrics"]["right"] |= {"n": 9 + n_undecided, "undecided": n_undecided}
+    checked = check([Threshold("right", 0.8)], found, built_in_catalogue())
+    assert ([record["status"] for record in checked], exit_code(checked)) == ([status], code)
+
+
 def test_what_a_run_does_not_have() -> None:
     wanted = [
         Threshold("tone", 0.5, "language", "kr"), Threshold("mrr", 0.5), Threshold("keyword/recall_at_k", 0.5),

@@ -61,13 +61,13 @@ def test_grades_say_that_precision_has_none_only_where_it_stands(tmp_path: Path)
     folder = write_run(tmp_path)
     assert "Precision@k has no grade" in section(page(folder), "metrics").text
     summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
-    summary["metrics"] = {"unanswerable_precision": summary["metrics"]["unanswerable_precision"]}
+    summary["metrics"] = {"unanswerable_recall": summary["metrics"]["unanswerable_recall"]}
     (folder / "summary.json").write_text(json.dumps(summary), encoding="utf-8")
     shown = section(page(folder), "metrics")
     assert "below that needs work." in shown.text and "Precision@k" not in shown.text
     (_, _, cells) = shown.one("table").rows()
-    assert cells[0] == "Unanswerable Precision"
-    assert cells[-1] == metric.meaning("unanswerable_precision", LANGUAGES["en"]) != ""
+    assert cells[0] == "Unanswerable Recall"
+    assert cells[-1] == metric.meaning("unanswerable_recall", LANGUAGES["en"]) != ""
 
 
 def test_cases_that_show_no_pattern_are_told(tmp_path: Path) -> None:
@@ -149,7 +149,7 @@ def test_judges_cost_and_latency(tmp_path: Path) -> None:
     root = page(write_run(tmp_path, MODELS_RUN, MODELS_SUMMARY))
     controls, votes = section(root, "judge").all("table")
     citations = section(root, "citations").one("table")
-    assert controls.rows()[1] == ["Faithfulness", "2/9 (22.2%)", "0/8 (0.0%)", "1/6 (16.7%)", "0/23 (0.0%)"]
+    assert controls.rows()[1] == ["Faithfulness", "6/9 (66.7%)", "0/8 (0.0%)", "5/6 (83.3%)", "0/23 (0.0%)", "–", "–"]
     assert votes.rows()[1][:6] == ["Faithfulness", "10", "3", "0", "0.7125", "[0.5500, 0.8312]"]
     assert citations.rows()[1] == ["cite sources that were given", "7", "70.0%"]
     cost = section(root, "cost").one("table").rows()

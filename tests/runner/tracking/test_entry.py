@@ -119,6 +119,15 @@ def test_each_metric_of_the_summary_is_logged(tmp_path: Path) -> None:
     )
 
 
+def test_undecided_cases_are_logged_beside_the_headline(tmp_path: Path) -> None:
+    entry = {"value": 0.5, "ci_low": 0.4, "ci_high": 0.6, "n": 10, "n_scored": 8}
+    right = {**entry, "undecided": 2, "if_lowest": 0.4, "if_highest": 0.6}
+    metrics = run_entry(write_run(tmp_path, RUN, merged(SUMMARY, {"metrics": {"right": right}}))).metrics
+    assert [metrics[f"right{name}"] for name in ("", "/low", "/undecided", "/if_lowest", "/if_highest")] == [
+        0.5, 0.4, 2, 0.4, 0.6,
+    ]  # fmt: skip
+
+
 def test_an_added_metric_is_in_the_headline(tmp_path: Path) -> None:
     entry = {"value": 0.5, "ci_low": 0.4, "ci_high": 0.6, "n": 4, "n_scored": 4}
     summary = merged(SUMMARY, {"metrics": {"tone": entry, "success_at_k": entry, "success_at_3": entry}})
@@ -139,7 +148,7 @@ JUDGE = (
 def test_cost_and_judge(tmp_path: Path) -> None:
     metrics = values(run_entry(write_run(tmp_path, MODELS_RUN, MODELS_SUMMARY)))
     assert [metrics[name] for name in COST] == [pytest.approx(0.0132), 0.041, 1124, 2000, 1_159_000, 51_000]
-    assert [metrics.get(name) for name in JUDGE] == [2 / 9, 0.0, 1 / 6, 0.7125, 0.05]
+    assert [metrics.get(name) for name in JUDGE] == [6 / 9, 0.0, 5 / 6, 0.7125, 0.05]
 
 
 def test_the_judge_is_as_good_as_its_worst_rubric(tmp_path: Path) -> None:
@@ -151,7 +160,7 @@ def test_the_judge_is_as_good_as_its_worst_rubric(tmp_path: Path) -> None:
         "judging": {"answer_relevancy": {"alpha": 0.3, "judges": {"a": inner}}},
     }
     metrics = values(run_entry(write_run(tmp_path, MODELS_RUN, merged(MODELS_SUMMARY, changes))))
-    assert [metrics[name] for name in JUDGE] == [0.75, 0.0, 1 / 6, 0.3, 0.05]
+    assert [metrics[name] for name in JUDGE] == [0.75, 0.0, 5 / 6, 0.3, 0.05]
 
 
 def test_an_unknown_price_is_no_metric(tmp_path: Path) -> None:
