@@ -84,6 +84,7 @@ _SUBORDINATE_FIRST = compile_late(
 _QUOTED = compile_late(r"“[^”]*”|\"[^\"]*\"|‘[^’]*’|「[^」]*」|(?<!\w)'[^']*'(?!\w)")
 _WRAPPED = compile_late(r"^[\"'“‘「(\[]+([^\"”’」)\]]+)[\"'”’」)\].]+$")
 _NOISE = compile_late(r"\*{1,3}|_{2,3}|`|(?<=[가-힣])~(?=[가-힣])|[\U0001F300-\U0001FAFF]")
+_LABEL = compile_late(r"^[\w가-힣' ]{1,24}: (?=(?:not|no|un\w+|n/a|none|미\w+|없음|불명|확인|알 수)\b)", re.IGNORECASE)
 _SIGH = compile_late(r" ?(?:[ㅠㅜㅎㅋ]+|ㅈㅅ|~+(?= ))(?: |$)|[ㅠㅜㅎㅋ]+")
 _TAG = compile_late(  # what may follow the predicate: ", I'm afraid", ", 고객님"
     r"(?:, (?:i[’']?m (?:afraid|sorry)|i am (?:afraid|sorry)|i fear|sorry|apologies|unfortunately|sadly|alas|mate"
@@ -121,7 +122,7 @@ _GUESS = compile_late(
     r"|(?:원|명|개|년|시|분|일|월|번|살|회)(?: ?쯤| ?정도)\??$)",
     re.IGNORECASE,
 )
-_VALUE = compile_late(r"\d")
+_VALUE = compile_late(r"\d|[이삼사오육칠팔구십백천만억]{2,} ?(?:원|명|개|년|퍼센트|미터|킬로)")
 _NAME = compile_late(r"(?<=[a-z,;] )(?!I\b|AI\b)[A-Z][a-z]+")
 _NO_VALUE = compile_late(  # a year, a telephone number, an address, a name such as E52
     r"\b(?:19|20)\d\d(?!\d)(?:년)?|\+?\d[\d() ]*-[\d -]+|\S+@\S+|https?://\S+|[A-Za-z]+\d+|\d+/\d+"
@@ -276,7 +277,8 @@ def _denies_at_the_end(statements: Sequence[str], question: str) -> bool:
     before = [word for sentence in statements[:-1] for word in content_words(sentence)]
     if sum(not word.forms.isdisjoint(asked) for word in before) > 1 and not any(map(_limits_a_source, statements)):
         return False
-    return kind in ("know", "able") or any(not word.forms.isdisjoint(asked) for word in content_words(last))
+    denied = content_words(last)
+    return kind in ("know", "able") or not denied or any(not word.forms.isdisjoint(asked) for word in denied)
 
 
 def _lacks_number(answer: str, question: str) -> bool:
@@ -366,7 +368,7 @@ def _plain_sentence(sentence: str) -> str:
     """The sentence without citations, Markdown, sighs, end marks and quoted words; marks around all of it are removed,
     too."""
     plain = _SIGH.sub("; ", _NOISE.sub("", without_citations(sentence))).strip(" \t-#>•")
-    plain = _QUOTED.sub("“”", _WRAPPED.sub(r"\1", plain))
+    plain = _LABEL.sub("", _QUOTED.sub("“”", _WRAPPED.sub(r"\1", plain)))
     return " ".join(plain.split()).strip(_END_MARKS)
 
 
