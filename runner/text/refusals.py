@@ -227,13 +227,18 @@ def mark_refusal(answer: Answer, question: str) -> Answer:
     return replace(answer, refused=True)
 
 
+@lru_cache(maxsize=4096)  # of a question, its answer and their clauses, each asked for several times
+def _language(text: str) -> Language:
+    return detect_language(text)
+
+
 # --- the question -------------------------------------------------------------------------------------------
 
 
 @lru_cache(maxsize=8192)
 def _asks(question: str | None, what: str) -> bool:
     """Whether a question asks for something, as the cues of questions name it; without a question it does not."""
-    return question is not None and cues(detect_language(question)).questions[what].search(question.lower()) is not None
+    return question is not None and cues(_language(question)).questions[what].search(question.lower()) is not None
 
 
 def _asks_whether(question: str | None) -> bool:
@@ -284,9 +289,9 @@ def _denies_at_the_end(statements: Sequence[str], question: str) -> bool:
 def _lacks_number(answer: str, question: str) -> bool:
     """Whether a short answer to a question for a number or a time gives none, and speaks of sources, of what is lost,
     secret or vague, or of others who know."""
-    evidence = cues(detect_language(answer)).evidence
+    evidence = cues(_language(answer)).evidence
     plain = _expanded(answer)
-    if len(answer) > SHORT or cues(detect_language(answer)).after_all.search(plain):
+    if len(answer) > SHORT or cues(_language(answer)).after_all.search(plain):
         return False
     if not (evidence["soft"].search(plain) and evidence["meta"].search(plain)):
         return False
@@ -302,12 +307,12 @@ def _lacks_number(answer: str, question: str) -> bool:
 
 def _is_answer(kind: Kind, opening: str, question: str) -> bool:
     """Whether what reads like a refusal is what the question asks for."""
-    evidence = cues(detect_language(opening)).evidence
+    evidence = cues(_language(opening)).evidence
     of_speaker = evidence["speaks"].search(_expanded(opening)) is not None
     if (
         _asks(question, "wording")
         and not of_speaker
-        and (kind == "bare" or len(opening.split()) <= WORDING[detect_language(opening)])
+        and (kind == "bare" or len(opening.split()) <= WORDING[_language(opening)])
     ):
         return True
     if _asks(question, "denies") and _INDIRECT.search(opening) is None:
@@ -318,7 +323,7 @@ def _is_answer(kind: Kind, opening: str, question: str) -> bool:
         return True
     if kind == "pending" or _only_denies(opening, question):
         return True
-    patterns = cues(detect_language(opening)).questions
+    patterns = cues(_language(opening)).questions
     if _asks(question, "mentions") and patterns["mentions"].search(opening.lower()):
         return True
     stems = {match[0] for match in patterns["stems"].finditer(opening.lower())}
@@ -337,7 +342,7 @@ def _only_denies(opening: str, question: str) -> bool:
 
 def _answers(fact: str, opening: str, question: str | None) -> bool:
     """Whether a statement after an opening that leaves the question open answers it after all."""
-    after, before = cues(detect_language(fact)), cues(detect_language(opening))
+    after, before = cues(_language(fact)), cues(_language(opening))
     plain = _expanded(fact)
     if after.after_all.search(plain) or after.after_all.search(_without_opener(plain)):
         return True
@@ -389,7 +394,7 @@ def _kind(sentence: str) -> Kind:
 
 def _limits_a_source(clause: str) -> bool:
     """Whether a clause says where a source ends, or what alone it holds."""
-    plain, evidence = _expanded(clause), cues(detect_language(clause)).evidence
+    plain, evidence = _expanded(clause), cues(_language(clause)).evidence
     return evidence["limits"].search(plain) is not None and any(
         evidence[name].search(plain) for name in ("source", "tells")
     )
@@ -397,7 +402,7 @@ def _limits_a_source(clause: str) -> bool:
 
 def _is_partial(sentence: str) -> bool:
     """Whether a sentence says what a source holds only, and no value: "The plaque only gives the height"."""
-    plain, evidence = _expanded(sentence), cues(detect_language(sentence)).evidence
+    plain, evidence = _expanded(sentence), cues(_language(sentence)).evidence
     return (
         not _holds_value(sentence)
         and _NAME.search(sentence) is None
@@ -416,7 +421,7 @@ def _kind_of_clause(clause: str) -> Kind:
 
 
 def _is_korean(clause: str) -> bool:
-    return _HANGUL.search(clause) is not None and detect_language(clause) == "ko"
+    return _HANGUL.search(clause) is not None and _language(clause) == "ko"
 
 
 def _english_kind(clause: str) -> Kind:
