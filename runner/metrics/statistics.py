@@ -183,7 +183,7 @@ def _studentised(sums: Floats) -> Floats:
     variance = spread - 2 * deviation * cross + deviation**2 * squares
     has_spread = variance > _NO_SPREAD * squares
     error = np.sqrt(np.where(has_spread, variance, 1.0)) / mass
-    return np.where(has_spread, deviation / error, np.sign(deviation) * _ENDLESS)
+    return np.asarray(np.where(has_spread, deviation / error, np.sign(deviation) * _ENDLESS))
 
 
 def _cluster_means(values: Floats, weights: Floats | None, clusters: Clusters) -> tuple[Floats, Floats]:
