@@ -20,7 +20,7 @@ CUES = "runner.text/answer_cues.yaml"
 _END_OF_CHOICE = compile_late(r"[.!?;\n]\s|;|\bbut\b|(?<=[가-힣]고)\s")
 _COORDINATE = compile_late(r"[;\n]\s|\b(?:while|whereas)\b|(?<=[가-힣][고며데])\s|(?<=지만)\s|, (?=[0-9가-힣])")
 _CONTRAST = compile_late(r"[;\n]\s?|\b(?:while|whereas|but)\b|, and\b|(?<=[가-힣][고며데]),?\s|(?<=지만),?\s")
-_ROW = compile_late(r"\w ?: \w| ; ")
+_ROW = compile_late(r"^[^;]*\w ?: \w[^;]*$")
 _SUBJECT = compile_late(r"(?<=[\w,:;)] )[A-Z]\w+|\d+")
 _LINE = compile_late(r"\n")
 _CLAUSE = compile_late(r"[.!?;\n]\s|[,;]\s|\s-\s|\b(?:and|while|whereas|but)\b|(?<=[가-힣][고며데])\s|(?<=지만)\s")
@@ -76,6 +76,9 @@ class Context:
         """Whether another clause of its sentence, or another line, is nearer to what was asked: it has words of the
         question that its own lacks, all of those that this has, or the name or number that the question is of. And,
         to a question for what is not so, whether another clause denies something, and its own does not."""
+        line, _ = _split(_parts(self.answer.lined, _LINE), place[0])
+        if " ; " in line:  # of a table, whose rows are told apart
+            return False
         mine, others = self._clauses(place, _CONTRAST)
         if denies(self.question) and not denies(mine) and any(map(denies, others)):
             return True

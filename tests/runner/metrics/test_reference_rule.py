@@ -94,6 +94,7 @@ CASES: list[tuple[str, str, str, bool | None, str]] = [
     ),
     ("2호선의 길이는?", "50km", "1호선은 길이가 50km이고 2호선은 30km입니다.", False, "elsewhere"),
     ("서울 지사장은?", "이하나", "이하나 씨는 광주 지사장이며 서울은 박두리 씨가 맡습니다.", None, "undecided"),
+    ("기본 요금제의 월 요금은?", "9,900원", "| 요금제 | 월 요금 |\n|---|---|\n| 기본 | 9,900원 |", True, "reference"),
     ("Which app isn't free?", "Nova", "Nova is free, while Luna isn't.", None, "undecided"),
     ("Can cats come in?", "Cats are not allowed", "Pets have to stay outside; they cannot come in.", True, "yes_no"),
     ("Are tyres covered?", "They are not covered", "Tyres are not excluded.", None, "undecided"),
