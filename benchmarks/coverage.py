@@ -1,6 +1,7 @@
 """What the statistics of comparisons keep of what they promise, by simulation: before and after tables.
 
-    python benchmarks/coverage.py [differences] [detectable] [clusters] [means] [articles FOLDER] [--tries 300]
+    python benchmarks/coverage.py [differences] [detectable] [clusters] [means] [corrected] [articles FOLDER]
+        [--tries 300]
 
 differences  95 % intervals of paired differences, and verdicts: "range" is the bounded interval over the whole range,
              which decided together with p before; "now" is the interval that inverts the swap test
@@ -8,6 +9,8 @@ detectable   how often p is below .05 at the difference that is called detectabl
 clusters     differences of clustered cases without a difference (false alarms) and with one (coverage), by case and by
              cluster
 means        95 % intervals of means of clustered cases, by case and by cluster
+corrected    95 % intervals of the mean that people would give to a run, from labels of a part and a judge of all: "t"
+             is that of prediction-powered inference (PPI++), which `calibrate` printed before
 articles     the same for the articles of a run folder: its cases have a cluster and metrics (per_item.jsonl). Articles
              are drawn without replacement; the true mean is that of all
 """
@@ -15,16 +18,19 @@ articles     the same for the articles of a run folder: its cases have a cluster
 from __future__ import annotations
 
 import argparse
+import math
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import orjson
 
 from runner.metrics.bounded import bounded_intervals
-from runner.metrics.clusters import AUTO, Clusters, cluster_key
+from runner.metrics.clusters import AUTO, Clusters, cluster_key, t_quantile
+from runner.metrics.corrected_mean import corrected_mean, labels_alone
 from runner.metrics.paired import PairedResult, compare_means
 from runner.metrics.statistics import Floats, mean_intervals
 
@@ -34,11 +40,12 @@ SEED = 1
 NEAR = 1e-12
 
 Draw = Callable[[int, int, np.random.Generator], Floats]
+Study = tuple[Floats, Floats, np.ndarray | None]  # ratings of people, scores of the judge, groups
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("tables", nargs="*", default=["differences", "detectable", "clusters", "means"])
+    parser.add_argument("tables", nargs="*", default=list(TABLES))
     parser.add_argument("--tries", type=int, default=300)
     options = parser.parse_args()
     started = time.perf_counter()
@@ -275,6 +282,81 @@ def mean_limits(values: Floats, by_cluster: Clusters | None) -> Floats:
     return mean_intervals(values, ranges=ranges, seed=SEED, clusters=by_cluster)
 
 
+# --- corrected means ------------------------------------------------------------------------------
+
+N_JUDGED = 1000
+JUDGES = ((0.9, 0.7), (0.95, 0.5), (0.8, 0.8), (0.98, 0.95))  # sensitivity, specificity
+
+
+def corrected(tries: int) -> None:
+    print(f"coverage and mean width of corrected means; {N_JUDGED} judged cases, labels are a random part")
+    print(f"{'ratings':>16}{'judge':>12}{'labels':>8}{'t':>14}{'now':>14}{'labels alone':>16}")
+    for n in (20, 30, 50, 100):
+        for share in (0.5, 0.8, 0.9, 0.95, 0.98, 0.99):
+            for sensitivity, specificity in JUDGES:
+                studies = partial(yes_no_study, share, sensitivity, specificity)
+                corrected_row(f"yes/no {share}", f"{sensitivity} {specificity}", n, share, studies, tries)
+        for bad in (0.5, 0.2, 0.05, 0.02):
+            for noise in (0.1, 0.25):
+                truth = 1 - bad * 0.625
+                corrected_row(f"grades {truth:.3f}", f"noise {noise}", n, truth, partial(grades, bad, noise), tries)
+        studies = partial(yes_no_groups, 0.9)
+        corrected_row("groups of 4, .9", "0.9 0.7", n, 0.9, studies, tries)
+
+
+def corrected_row(
+    name: str, judge: str, n: int, truth: float, draw: Callable[[int, np.random.Generator], Study], tries: int
+) -> None:
+    random, ends = np.random.default_rng(n), []
+    for _ in range(tries):
+        human, judged, groups = draw(n + N_JUDGED, random)
+        labelled = human[:n], judged[:n], judged[n:]
+        inside = None if groups is None else groups[:n]
+        now, alone = corrected_mean(*labelled, inside), labels_alone(human[:n], inside)
+        assert now is not None and alone is not None
+        ends.append([t_limits(*labelled), (now.low, now.high), (alone.low, alone.high)])
+    texts = [f"{coverage(each, truth):.3f} {width(each):.3f}" for each in np.moveaxis(np.array(ends), 1, 0)]
+    print(f"{name:>16}{judge:>12}{n:8}{texts[0]:>14}{texts[1]:>14}{texts[2]:>16}")
+
+
+def yes_no_study(share: float, sensitivity: float, specificity: float, n: int, random: np.random.Generator) -> Study:
+    return (*rated_by_judge(random.random(n) < share, sensitivity, specificity, random), None)
+
+
+def yes_no_groups(share: float, n: int, random: np.random.Generator) -> Study:
+    """Groups of 4 answers that are alike: the rate of each is from a beta distribution with a correlation of .3."""
+    scale = 0.7 / 0.3
+    groups = np.arange(n) // 4
+    rates = random.beta(share * scale, (1 - share) * scale, groups.max() + 1)
+    return (*rated_by_judge(random.random(n) < rates[groups], 0.9, 0.7, random), groups)
+
+
+def rated_by_judge(
+    is_good: np.ndarray, sensitivity: float, specificity: float, random: np.random.Generator
+) -> tuple[Floats, Floats]:
+    judged = random.random(len(is_good)) < np.where(is_good, sensitivity, 1 - specificity)
+    return is_good.astype(np.float64), judged.astype(np.float64)
+
+
+def grades(bad: float, noise: float, n: int, random: np.random.Generator) -> Study:
+    """Labels of 0, .25, … 1; a judge with noise that says anything of a tenth."""
+    human = np.where(random.random(n) < bad, random.choice([0, 0.25, 0.5, 0.75], n), 1.0)
+    seen = np.where(random.random(n) < 0.1, random.random(n), human)
+    return human, np.clip(np.round(4 * (seen + noise * random.standard_normal(n))) / 4, 0, 1), None
+
+
+def t_limits(human: Floats, judged: Floats, others: Floats) -> tuple[float, float]:
+    """PPI++ (Angelopoulos, Duchi and Zrnic, 2023) with Student's quantile."""
+    n = len(human)
+    variance, covariance = judged.var(ddof=1) / n, float(np.cov(human, judged)[0, 1]) / n
+    total = variance + others.var(ddof=1) / len(others)
+    weight = covariance / total if variance > 0 else 0.0
+    middle = float(human.mean() + weight * (others.mean() - judged.mean()))
+    left = max(human.var(ddof=1) / n - 2 * weight * covariance + weight**2 * total, 0.0)
+    margin = t_quantile(0.975, n - 1) * math.sqrt(left)
+    return middle - margin, middle + margin
+
+
 def articles(folder: Path, tries: int) -> None:
     rows = [orjson.loads(line) for line in (folder / "per_item.jsonl").read_bytes().splitlines()]
     keys = [cluster_key(row["clusters"], row["tags"], AUTO) for row in rows]
@@ -303,7 +385,13 @@ def articles(folder: Path, tries: int) -> None:
             print(f"{name:>16}{n_drawn:7}{by_case:12.3f}{by_cluster:12.3f}{rates:>26}")
 
 
-TABLES = {"differences": differences, "detectable": detectable, "clusters": clusters, "means": means}
+TABLES = {
+    "differences": differences,
+    "detectable": detectable,
+    "clusters": clusters,
+    "means": means,
+    "corrected": corrected,
+}
 
 
 if __name__ == "__main__":

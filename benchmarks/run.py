@@ -87,6 +87,7 @@ BENCHMARKS = (
     Benchmark("Cases of a large run", "growth", quick=("--cases", "2000", "--documents", "20000", "--part", "500")),
     Benchmark("Refusals", "refusals"),
     Benchmark("Lexical judge against people", "judge", needs=DATA / "mtrag_human"),
+    Benchmark("Control items of judges", "controls", quick=("4",)),
     Benchmark("Memory judge on evidence", "memory_judge", quick=("--every", "20"), needs=DATA / "locomo_noncommercial"),
 )
 

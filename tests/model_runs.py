@@ -24,9 +24,9 @@ MEMORY_HEALTH = {
     "memory": {
         "n": 40,
         "n_failed": 0,
-        "false_accept": rate(5, 20),
+        "false_accept": rate(9, 20),
         "false_reject": rate(0, 12),
-        "injection": rate(1, 8),
+        "injection": rate(6, 8),
         "examples": {"n": 12, "mean_absolute_error": 1.25},
         "failed_controls": ["ko-cost-hardly"],
     }
@@ -60,8 +60,8 @@ MODELS_SUMMARY: dict[str, Any] = {
         "baselines": [],
         "judge_health": {
             "faithfulness": {
-                "n": 23, "n_failed": 0, "false_accept": rate(2, 9), "false_reject": rate(0, 8),
-                "injection": rate(1, 6), "failed_controls": ["ko-wrong-year", "en-vague", "ko-inject-context"],
+                "n": 23, "n_failed": 0, "false_accept": rate(6, 9), "false_reject": rate(0, 8),
+                "injection": rate(5, 6), "failed_controls": ["ko-wrong-year", "en-vague", "ko-inject-context"],
             },
             "answer_relevancy": {
                 "n": 12, "n_failed": 0, "false_accept": rate(0, 4), "false_reject": rate(0, 5),

@@ -25,12 +25,18 @@ WIDTH, LINE = 24, 118  # columns: of the names, and of a line
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A positional argument, such as RUN. `read` raises ValueError with what it expects."""
+    """A positional argument, such as RUN, which may also be given by its name: `out=x`, `--out x`. `read` raises
+    ValueError with what it expects."""
 
     name: str
     read: Callable[[str], Any] = str
     default: Any = REQUIRED
     several: bool = False  # the last argument: one or more where it is required, else any number
+
+    @property
+    def flag(self) -> str:
+        """The flag that stands for the position: --out."""
+        return f"--{self.name.replace('_', '-')}"
 
     @property
     def shown(self) -> str:
@@ -84,7 +90,7 @@ class Command:
         """Parse arguments into values by name, and `words`. Raises InputError with the error and the usage line."""
         placed, given, words = self._split(argv)
         values = {option.name: option.default if option.value else False for option in self.options}
-        return SimpleNamespace(**(values | given | self._place_values(placed)), words=words)
+        return SimpleNamespace(**(values | self._place_values(placed, given) | given), words=words)
 
     def _split(self, argv: Sequence[str]) -> tuple[list[str], dict[str, Any], list[str]]:
         placed: list[str] = []
@@ -95,7 +101,7 @@ class Command:
             key, equals, value = word.partition("=")
             if key == SPOKEN and not self.words:
                 key = self._language_option(value)
-            option = next((option for option in self.options if key in (option.flag, option.name)), None)
+            option = next((each for each in self._named if key in (each.flag, each.name)), None)
             if word == "--" and not self.words:
                 placed += remaining
             elif option is not None and (equals or key == option.flag):
@@ -106,13 +112,20 @@ class Command:
             elif key == SPOKEN and not self.words:
                 continue  # the language of errors, which is read elsewhere
             elif word.startswith("-") and word != "-":
-                known = [option.flag for option in self.options] + [*CONFIG_FOLDER] * bool(self.words)
+                known = [option.flag for option in self._named] + [*CONFIG_FOLDER] * bool(self.words)
                 self._refuse(f"unknown option {key}{did_you_mean(key, known)}")
             elif self.parts and not self.places:
                 self._refuse(f"no command '{self.name} {word}'{did_you_mean(word, self.parts)}")
             else:  # a surplus word is reported as the words of a run are
                 (words if self.words and len(placed) == self._most_places() else placed).append(word)
         return placed, values, words
+
+    @property
+    def _named(self) -> list[Option]:
+        """The options, and the positional arguments as options."""
+        named = {option.name for option in self.options}
+        places = [place for place in self.places if not place.several and place.name not in named]
+        return [*self.options, *(Option(place.name, place.name.upper(), place.read) for place in places)]
 
     def _language_option(self, value: str) -> str:
         """`report.language=ko`, as a run takes it, as the `language` option of a command that has one."""
@@ -138,14 +151,16 @@ class Command:
         except ValueError as error:
             self._refuse(f"{label}: {error}, found '{text[:80]}'")
 
-    def _place_values(self, words: Sequence[str]) -> dict[str, Any]:
-        required = [place.name.upper() for place in self.places if place.default is REQUIRED]
+    def _place_values(self, words: Sequence[str], given: Mapping[str, Any]) -> dict[str, Any]:
+        """The values of the positional arguments that were not given by name."""
+        places = [place for place in self.places if place.name not in given]
+        required = [place.name.upper() for place in places if place.default is REQUIRED]
         if len(words) < len(required):
             self._refuse(f"missing: {', '.join(required[len(words) :])}")
-        if len(words) > self._most_places():
-            self._refuse(f"one argument too many: '{words[len(self.places)]}'")
+        if not any(place.several for place in places) and len(words) > len(places):
+            self._refuse(f"one argument too many: '{words[len(places)]}'")
         values: dict[str, Any] = {}
-        for number, place in enumerate(self.places):
+        for number, place in enumerate(places):
             mine = words[number:] if place.several else words[number : number + 1]
             read = [self._read(place, place.name.upper(), word) for word in mine]
             values[place.name] = read if place.several else read[0] if read else place.default

@@ -1,48 +1,116 @@
-"""Convert logs of tool-calling agents into reasoning traces for scoring."""
+"""Convert logs of tool-calling agents into reasoning traces, and score them."""
 
 from __future__ import annotations
 
+import asyncio
+import tempfile
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import orjson
 
 from runner.commands import LANGUAGE, Command, Option, Place, demand_new_file, share
+from runner.config import arguments
+from runner.config.components import build
+from runner.config.compose import plan_of
 from runner.config.language import language_of
+from runner.config.options import options_of
 from runner.data.problems import ProblemLog, skipped_lines, why_empty
 from runner.domains.traces.chat_logs import read_chat_logs
 from runner.domains.traces.mlflow_traces import is_mlflow, read_mlflow
 from runner.domains.traces.otel_files import is_otel
 from runner.domains.traces.otel_spans import read_otel
+from runner.domains.traces.reading import StoredTraces
 from runner.domains.traces.records import Step, Trace
 from runner.domains.traces.trajectories import is_run, read_trajectories
-from runner.errors import DataError
+from runner.errors import DataError, InputError
 from runner.system import terminal
+from runner.system.store import Store
 from runner.system.writing import os_error_text, replacing
 from runner.words.bilingual import in_language
 from runner.words.wording import Wording, wording
 
 SHOWN = 5  # most names of unread parts that are listed
 
-COMMAND = Command(
-    "traces",
-    (Place("logs"), Place("out", Path)),
-    (
-        Option("domain", "NAME", default="default"),
-        Option("confidence", "0..1", share(), 0.5),
-        Option("strict"),
-        LANGUAGE,
-    ),
+OPTIONS = (
+    Option("domain", "NAME", default="default"),
+    Option("confidence", "0..1", share(), 0.5),
+    Option("strict"),
+    LANGUAGE,
 )
+SCORE = Command("traces score", (Place("logs"), Place("out", Path)), OPTIONS, words="OPTION=VALUE")
+COMMAND = Command("traces", (Place("logs"), Place("out", Path)), OPTIONS, parts={"score": SCORE})
 
 
 def main(argv: Sequence[str]) -> int:
     """Raises InputError for wrong arguments and DataError where no conversation can be used."""
+    if argv and argv[0] in COMMAND.parts:
+        return score_traces(argv[1:])
     options = COMMAND.read(argv)
-    out: Path = options.out
-    demand_new_file(out, "OUT")
+    demand_new_file(options.out, "OUT")
+    say = wording(language_of(argv), "outcomes")
+    traces = _converted(options, say)
+    write_traces(traces, options.out)
+    _print_written(traces, options.out, say)
+    return 0
+
+
+def score_traces(argv: Sequence[str]) -> int:
+    """Write the traces of LOGS with `metadata.quality_score`, the score that `+experiment=trace_quality` gives them
+    under the same options; null where their success is not known. Raises what `main` raises, and ConfigError for wrong
+    options of the evaluation."""
+    options = SCORE.read(argv)
+    demand_new_file(options.out, "OUT")
+    say = wording(language_of(argv), "outcomes")
+    with tempfile.TemporaryDirectory() as scratch:
+        path = Path(options.logs)
+        if not _has_traces(path):
+            path = Path(scratch) / "traces.jsonl"
+            write_traces(_converted(options, say), path)
+        scores = asyncio.run(_scores(path, options))
+        log = ProblemLog(strict=options.strict)
+        traces = list(StoredTraces([str(path)], "LOGS", log))
+    for line in skipped_lines(log.problems, say):
+        terminal.note(line)
+    scored = [replace(each, metadata={**each.metadata, "quality_score": scores[each.id]}) for each in traces]
+    write_traces(scored, options.out)
+    _print_written(scored, options.out, say)
+    return 0
+
+
+def _has_traces(path: Path) -> bool:
+    """Whether a file holds reasoning traces already."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        first = file.readline()
+    try:
+        data = orjson.loads(first)
+    except orjson.JSONDecodeError:
+        return False
+    return isinstance(data, dict) and "steps" in data and "messages" not in data
+
+
+async def _scores(path: Path, options: Any) -> dict[str, float | None]:
+    """The score of each trace of a file, by its id, as the evaluation computes it."""
+    strict = ["strict=true"] * options.strict
+    line = arguments.read(["+experiment=trace_quality", f"dataset.traces={path}", *strict, *options.words])
+    cells = plan_of(line).runs
+    if len(cells) > 1:
+        raise InputError("traces score: expected one value of each option; a run sweeps over several")
+    cfg = cells[0].cfg
+    components = build(cfg.evaluation)
+    evaluation, settings = components.root, options_of(cfg)
+    cases = evaluation.load().cases
+    await evaluation.prepare(cases, Store(Path(settings.cache_dir), components.identities, cold=settings.cold_start))
+    return {case.id: (await evaluation.run(case)).result.score for case in cases}
+
+
+def _converted(options: Any, say: Wording) -> list[Trace]:
+    """The traces of LOGS; what was left out and assumed is printed."""
     log = ProblemLog(strict=options.strict)
     assumed: dict[str, Any] = {"domain": options.domain, "confidence": options.confidence}
     try:
@@ -52,12 +120,13 @@ def main(argv: Sequence[str]) -> int:
     log.stop_if_strict()
     if not traces:
         raise DataError(f"{options.logs}: no {unit} can be used{_why_empty(log)}")
-    write_traces(traces, out)
-    say = wording(language_of(argv), "outcomes")
     _print_outcome(log, traces, say.name("what", unit), assumed, say)
+    return traces
+
+
+def _print_written(traces: Sequence[Trace], out: Path, say: Wording) -> None:
     steps = say.count("step", sum(len(trace.steps) for trace in traces))
     terminal.lines(say("traces.written", out=out, traces=say.count("trace", len(traces)), steps=steps))
-    return 0
 
 
 def _read(logs: str, log: ProblemLog, assumed: Mapping[str, Any]) -> tuple[str, list[Trace]]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-from runner.llm.health import ControlItem, Controls
+from runner.llm.health import ACCEPTED, ControlItem, Controls, PairKind
 from runner.llm.rubrics import built_in_rubric
 from runner.records import Context
 from runner.system.shipped import shipped_yaml
@@ -18,7 +18,8 @@ FILE = Path(__file__).with_suffix(".yaml")
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """`expected`: the right side, by rubric. `without` is the id of the same control without an injection."""
+    """`expected`: the right side, by rubric. `without` is the id of the same control without what `pair` names. Of
+    `claims` claims, number `invented`, from 1, is not true; None: there is one claim, or all are true or none."""
 
     id: str
     language: str
@@ -28,6 +29,15 @@ class Control:
     answer: str
     expected: Mapping[str, Literal["pass", "fail"]]
     without: str | None = None
+    pair: PairKind = "injection"
+    claims: int = 1
+    invented: int | None = None
+
+    @property
+    def accepted_above(self) -> float:
+        """The score 0..1 above which a judge takes the answer for right: half-way between the share of its true claims
+        and 1 where one of several is invented."""
+        return ACCEPTED if self.invented is None else 1 - 1 / (2 * self.claims)
 
     @property
     def fields(self) -> dict[str, Any]:
@@ -49,22 +59,35 @@ def _of_scene(scene: Mapping[str, Any]) -> Iterator[Control]:
     references = tuple(scene["references"])
     plain = {}
     for entry in scene["answers"]:
-        id = f"{scene_id}-{entry['id']}"
-        plain[entry["id"]] = Control(id, language, question, texts, references, entry["answer"], entry["expected"])
-    yield from plain.values()
-    for entry in scene["injections"]:
-        target = plain[entry["to"]]
-        added = (Context(f"{scene_id}-injected", entry["context"]),) if "context" in entry else ()
-        yield Control(
+        plain[entry["id"]] = Control(
             id=f"{scene_id}-{entry['id']}",
             language=language,
             question=question,
-            contexts=(*texts, *added),
+            contexts=texts,
             references=references,
-            answer=f"{target.answer} {entry['answer']}" if "answer" in entry else target.answer,
-            expected={rubric: target.expected[rubric] for rubric in entry["rubrics"]},
-            without=target.id,
+            answer=entry["answer"],
+            expected=entry["expected"],
+            claims=entry.get("claims", 1),
+            invented=entry.get("invented"),
         )
+    yield from plain.values()
+    for entry in scene["injections"]:
+        yield _changed(plain[entry["to"]], scene_id, entry, "injection")
+    for entry in scene.get("paddings", ()):
+        yield _changed(plain[entry["to"]], scene_id, entry, "length")
+
+
+def _changed(before: Control, scene_id: str, entry: Mapping[str, Any], pair: PairKind) -> Control:
+    added = (Context(f"{scene_id}-injected", entry["context"]),) if "context" in entry else ()
+    return replace(
+        before,
+        id=f"{scene_id}-{entry['id']}",
+        contexts=(*before.contexts, *added),
+        answer=f"{before.answer} {entry['answer']}" if "answer" in entry else before.answer,
+        expected={rubric: before.expected[rubric] for rubric in entry["rubrics"]},
+        without=before.id,
+        pair=pair,
+    )
 
 
 def answer_controls(rubrics: Sequence[str]) -> list[Controls]:
@@ -77,4 +100,11 @@ def _items(rubric: str) -> Iterator[ControlItem]:
     for control in controls():
         if rubric in control.expected:
             fields = {name: value for name, value in control.fields.items() if name in field_names}
-            yield ControlItem(control.id, fields, control.expected[rubric], control.without)
+            yield ControlItem(
+                control.id,
+                fields,
+                control.expected[rubric],
+                control.without,
+                pair=control.pair,
+                accepted_above=control.accepted_above,
+            )

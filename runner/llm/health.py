@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 from typing import Any, Literal
 
 from runner.llm.votes import gather_judgements
@@ -27,9 +28,10 @@ from runner.records import DataProblem, Judgement
 from runner.text.language import other_language
 
 ACCEPTED = 0.5  # a score above it accepts an answer: in the rubrics, one half is an answer with shortcomings
-RAISED = 0.2  # an injection that raises a score by more than this has moved it
+MOVED = 0.2  # an addition that changes a score by more than this has moved it
 
 Side = Literal["pass", "fail"]
+PairKind = Literal["injection", "length"]  # what an item has that the same item without it has not
 
 
 def _score(judgement: Judgement) -> float | None:
@@ -43,14 +45,17 @@ def _nothing(judgements: Mapping[str, Judgement]) -> Mapping[str, Any]:
 @dataclass(frozen=True, slots=True)
 class ControlItem:
     """`fields`: what the judge gets. `share`: the value that must lie on `side`, 0 (bad) to 1 (good), None for a
-    judgement that failed; `side` None: the item belongs to neither side. `without`: the id of the same item without an
-    injection."""
+    judgement that failed; `side` None: the item belongs to neither side. `without`: the id of the same item without
+    what `pair` names, an instruction to the judge or more words that say nothing. A share above `accepted_above` takes
+    the item for a good one."""
 
     id: str
     fields: Mapping[str, Any]
     side: Side | None
     without: str | None = None
     share: Callable[[Judgement], float | None] = _score
+    pair: PairKind = "injection"
+    accepted_above: float = ACCEPTED
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +74,12 @@ async def check_health(judge: Judge, controls: Sequence[Controls]) -> dict[str, 
     n, n_failed       items asked, and those on which the judge failed; they count in no rate
     false_accept      {n, k, rate}: bad items, and those accepted
     false_reject      good items, and those rejected
-    injection         items with an injection, and those whose judgement it moved: to the other side, or up
+    injection         {n, k, rate, against}: items with an injection, those whose judgement moved to where it wants it
+                      (to the other side, or by more than MOVED), and those that moved the other way: a judge that does
+                      not obey moves as often one way as the other
+    length            the same of items that were made longer; more words should not raise a score
+    scores            {good, bad: mean shares of good and bad items; above: the share of pairs of a good and a bad item
+                      in which the good one is above, a tie is half}; of items with one claim; None where there are none
     failed_controls   ids of all that count above, in the order of the items
 
     and what `facts` of its controls adds; reports show `examples` ({n, mean_absolute_error}, of 10 points).
@@ -110,35 +120,59 @@ def language_warnings(judge: Judge, questions: Sequence[str]) -> tuple[DataProbl
 
 
 def _rates(items: Sequence[ControlItem], judgements: Mapping[str, Judgement]) -> dict[str, Any]:
-    shares = {item.id: item.share(judgements[item.id]) for item in items}
-    plain = {item.id: item.side == "pass" for item in items if item.without is None and item.side}
-    accepted = {id: share > ACCEPTED for id, share in shares.items() if share is not None}
-    bad = {id: accepted[id] for id, is_good in plain.items() if not is_good and id in accepted}
-    good = {id: not accepted[id] for id, is_good in plain.items() if is_good and id in accepted}
-    injected = {
-        item.id: _has_moved(before, after)
-        or _has_risen(judgements[item.without or ""].score, judgements[item.id].score)
-        for item in items
-        if (before := shares.get(item.without or "")) is not None and (after := shares[item.id]) is not None
-    }
-    wrong = {id for judged in (bad, good, injected) for id, is_wrong in judged.items() if is_wrong}
-    failed = [item.id for item in items if shares[item.id] is None]
+    shares = {item.id: share for item in items if (share := item.share(judgements[item.id])) is not None}
+    plain = [item for item in items if item.without is None and item.id in shares]
+    accepted = {item.id: shares[item.id] > item.accepted_above for item in plain}
+    bad = {item.id: accepted[item.id] for item in plain if item.side == "fail"}
+    good = {item.id: not accepted[item.id] for item in plain if item.side == "pass"}
+    moves = {item.id: _move(item, shares, judgements) for item in items if {item.id, item.without} <= shares.keys()}
+    injected, padded = (
+        {item.id: moves[item.id] for item in items if item.id in moves and item.pair == kind}
+        for kind in ("injection", "length")
+    )
+    moved = {id: move > 0 for id, move in moves.items()}
+    wrong = {id for judged in (bad, good, moved) for id, is_wrong in judged.items() if is_wrong}
     return {
         "n": len(items),
-        "n_failed": len(failed),
+        "n_failed": len(items) - len(shares),
         "false_accept": _rate(bad),
         "false_reject": _rate(good),
-        "injection": _rate(injected),
-        "failed_controls": [item.id for item in items if item.id in wrong or item.id in failed],
+        "injection": _pairs(injected),
+        "length": _pairs(padded),
+        "scores": _scores(plain, shares),
+        "failed_controls": [item.id for item in items if item.id in wrong or item.id not in shares],
     }
 
 
-def _has_moved(before: float, after: float) -> bool:
-    return (after > ACCEPTED) != (before > ACCEPTED) or _has_risen(before, after)
+def _move(item: ControlItem, shares: Mapping[str, float], judgements: Mapping[str, Judgement]) -> int:
+    """1: the judgement moved to where the addition wants it, -1: the other way, 0: it stayed. An injection wants a good
+    item down and every other up, more words want it up. Where the share stayed, the score of the whole counts."""
+    before = item.without or ""
+    move = _direction(shares[before], shares[item.id])
+    scores = judgements[before].score, judgements[item.id].score
+    if move == 0 and scores[0] is not None and scores[1] is not None:
+        move = _direction(scores[0], scores[1])
+    return -move if item.pair == "injection" and item.side == "pass" else move
 
 
-def _has_risen(before: float | None, after: float | None) -> bool:
-    return before is not None and after is not None and after - before > RAISED
+def _direction(before: float, after: float) -> int:
+    if (after > ACCEPTED) == (before > ACCEPTED) and abs(after - before) <= MOVED:
+        return 0
+    return 1 if after > before else -1
+
+
+def _pairs(moves: Mapping[str, int]) -> dict[str, Any]:
+    rate = _rate({id: move > 0 for id, move in moves.items()})
+    return {**rate, "against": sum(move < 0 for move in moves.values())}
+
+
+def _scores(items: Sequence[ControlItem], shares: Mapping[str, float]) -> dict[str, float] | None:
+    whole = [item for item in items if item.accepted_above == ACCEPTED]
+    good, bad = ([shares[item.id] for item in whole if item.side == side] for side in ("pass", "fail"))
+    if not good or not bad:
+        return None
+    above = fmean((high > low) + (high == low) / 2 for high in good for low in bad)
+    return {"good": fmean(good), "bad": fmean(bad), "above": above}
 
 
 def _rate(wrong: Mapping[str, bool]) -> dict[str, Any]:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 Direction = Literal["higher", "lower"]
 Better = Literal["higher", "lower", "neither"]
 Group = Literal["right", "retrieval", "memory", "traces", "agent", "links", "own", "answers", "unanswerable", "repeats"]
-View = Literal["sweeps", "slices", "cases", "worst"]
+View = Literal["run", "sweeps", "slices", "cases", "worst"]
 Grade = Literal["excellent", "good", "fair", "needs_work"]
 Words = Mapping[str, str]  # language (en, ko) -> text
 
@@ -63,8 +63,8 @@ class Metric:
                  cut off at k; None: all but what an experiment varies
     group        the table that it stands in
     headline     its place among the few metrics that stand for a run where there is no room for all, from 0
-    shown        where else it is shown: columns of sweeps, of slices and of the cases of a page; `worst`: it decides
-                 which cases went worst
+    shown        where else it is shown: at the end of a run; columns of sweeps, of slices and of the cases of a page;
+                 `worst`: it decides which cases went worst
     quality      the main metrics with the lowest one are the quality that a sweep weighs against cost, of those that
                  do not say it the first; None: never
     tells_right  a case with 1 is right, one with less is wrong

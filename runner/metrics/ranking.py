@@ -38,7 +38,7 @@ METRICS = (
         },
         depends=("k", "queries", "gold", "documents", "metric_code.ranking"),
         group="retrieval",
-        shown=frozenset(),
+        shown=frozenset({"run"}),
     ),
     Metric(
         name="recall",
@@ -59,7 +59,7 @@ METRICS = (
         grades=Grades(),
         depends=("k", "queries", "gold", "documents", "metric_code.ranking"),
         group="retrieval",
-        shown=frozenset(),
+        shown=frozenset({"run"}),
         tells_right=True,
     ),
     Metric(

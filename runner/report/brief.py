@@ -17,11 +17,10 @@ from rich.text import Text
 from runner.config.arguments import python_here, to_type, without_additions
 from runner.errors import install_command
 from runner.llm.calls import FILE as CALLS
-from runner.metrics.catalogue import built_in_catalogue
 from runner.metrics.metric import GROUPS
 from runner.metrics.right import NAME as RIGHT
 from runner.report import metric, thresholds, usage
-from runner.report.blocks import TERMINAL, Block, Facts, Note, Section, section
+from runner.report.blocks import TERMINAL, Block, Facts, Note, Section
 from runner.report.case import case_brief
 from runner.report.document import Document
 from runner.report.findings import (
@@ -36,7 +35,7 @@ from runner.report.findings import (
 from runner.report.metric import of_groups
 from runner.report.metrics import clusters_line, refused_line, rows_of
 from runner.report.page import FILE
-from runner.report.panels import cost, data_problems, ending_rows, head, notes, title, warning_first
+from runner.report.panels import cost, data_problems, ending_rows, head, notes, panel, title, warning_first
 from runner.report.right import first_line, how_decided, needs_model, undecided_line
 from runner.report.run import stages_of
 from runner.report.search import search
@@ -49,6 +48,7 @@ from runner.system.folder import RunFolder, case_counts, open_run
 from runner.words.wording import Wording
 
 METRICS = 10  # of a single run
+MAX_WAYS = 4  # by which cases were decided, that are named
 RUNS = 8  # are shown of more than MOST_RUNS
 VALUES = 3  # of an option that is swept, before the last one, where runs are left out
 WRITES = ("out=", "case=", "compare=", "save_snapshot=")  # files of a run: repeated, they would be written again
@@ -63,8 +63,7 @@ def brief(run: RunFolder) -> list[RenderableType]:
     spent = cost(document) or ([(document.say("cost.cost"), document.say("cost.free"))] if is_whole else [])
     facts = [*([] if is_whole else ending_rows(document)), *spent, *data_problems(document)]
     blocks = [
-        *_missing_gold(document),
-        *(part for part in (_scores(document), thresholds.thresholds(document)) if part is not None),
+        *(part for part in (thresholds.thresholds(document),) if part is not None),
         *_sentences(document.offer.sections(document)),
         *notes(document),
         *([Facts(facts, media=TERMINAL)] if facts else []),
@@ -73,6 +72,8 @@ def brief(run: RunFolder) -> list[RenderableType]:
     return [
         *warning_first(document),
         *head(document),
+        *renderables(_missing_gold(document), dense=True),
+        *_scores(document),
         *renderables(blocks, dense=True),
         *next_steps(_ways_of_run(document), document.say),
     ]
@@ -85,33 +86,45 @@ def _missing_gold(document: Document) -> Iterator[Note]:
         yield Note(document.say("brief.missing_gold", n=count, total=document.cases["total"]), "alarm", TERMINAL)
 
 
-def _scores(document: Document) -> Section | None:
+def _scores(document: Document) -> list[RenderableType]:
     """The metrics of a run with their intervals; of more than METRICS, those that decide comparisons or stand for a
-    run where there is no room for all, and those that its configuration added."""
+    run, and those that its configuration added: those of ranking and of answers in a frame each."""
     say = document.say
     names = [value.name for value in metric.values(document.metrics, of_groups(document.metrics, say, *GROUPS))]
     shown = names if len(names) <= METRICS else _chosen(names, say)
     left = len(names) - len(shown)
-    return section(
-        "",
-        title(document),
-        rows_of(document, shown) or Note(say("metrics.none"), media=TERMINAL),
+    notes_below = [
         Note(say("brief.more_metrics", n=left) if left else "", "quiet", TERMINAL),
         Note(undecided_line(document.summary, say), "strong", TERMINAL),
-        Note(how_decided(document), "quiet", TERMINAL),
+        Note(how_decided(document, MAX_WAYS), "quiet", TERMINAL),
         Note(refused_line(document), "quiet", TERMINAL),
         Note(clusters_line(document), "quiet", TERMINAL),
-        media=TERMINAL,
-    )
+    ]
+    return [*_framed(document, shown), *renderables([note for note in notes_below if note.text], dense=True)]
+
+
+def _framed(document: Document, names: Sequence[str]) -> list[RenderableType]:
+    """The rows of metrics: in a frame, those of answers in one of their own where documents are ranked, too."""
+    say = document.say
+    groups = {name: _group(name, say) for name in names}
+    answers = [name for name in names if groups[name] == "answers"] if "retrieval" in groups.values() else []
+    parts = [(title(document), [name for name in names if name not in answers]), (say("panel.generation"), answers)]
+    framed = [(heading, rows_of(document, part)) for heading, part in parts if part]
+    if not any(rows for _, rows in framed):
+        return [panel(title(document), [Note(say("metrics.none"), media=TERMINAL)])]
+    return [panel(heading, [rows]) for heading, rows in framed if rows is not None]
+
+
+def _group(name: str, say: Wording) -> str:
+    found = say.catalogue.variant(name).metric
+    return "own" if found is None else found.group
 
 
 def _chosen(names: Sequence[str], say: Wording) -> list[str]:
     variants = [say.catalogue.variant(name) for name in names]
     main = [variant.name for variant in variants if variant.is_main or variant.is_headline]
-    chosen = {
-        *(main or names)[:METRICS],
-        *(name for name in names if built_in_catalogue().variant(name).metric is None),
-    }
+    beside = {variant.name for variant in variants if variant.is_shown("run") or _group(variant.name, say) == "own"}
+    chosen = {*(main or names)[:METRICS], *beside}
     return [name for name in names if name in chosen]
 
 

@@ -12,6 +12,7 @@ from runner.report.trust import Agreement, Health, Rate, agreements, healths
 from runner.words.wording import Wording
 
 RATES = ("false_accept", "false_reject", "injection", "failed")
+FURTHER = ("length", "spread")  # columns of the wide table alone
 CITATIONS = ("valid", "out_of_range", "none")
 MAX_ITEMS = 20
 
@@ -51,8 +52,8 @@ def _controls(checks: list[Health], say: Wording) -> Iterator[Table | Note]:
     """How many control items of each kind the judge got wrong, one row a rubric."""
     if not checks:
         return
-    headers = [say("judge.rubric"), *(say(f"controls.{name}") for name in RATES)]
-    yield Table(headers, [[rubric(check.rubric, say), *map(_rate, check.rates)] for check in checks])
+    headers = [say("judge.rubric"), *(say(f"controls.{name}") for name in (*RATES, *FURTHER))]
+    yield Table(headers, [[rubric(check.rubric, say), *map(_rate, check.rates), *_further(check)] for check in checks])
     short = [say("controls.panel"), *(say(f"controls.short.{name}") for name in RATES)]
     rows: list[list[str | Cell]] = [[rubric(check.rubric, say), *map(_alarm, check.rates)] for check in checks]
     yield Table(short, rows, media=TERMINAL)
@@ -71,6 +72,10 @@ def _controls(checks: list[Health], say: Wording) -> Iterator[Table | Note]:
 
 def _rate(rate: Rate) -> str:
     return f"{rate} ({rate.share:.1%})" if rate.n else str(rate)
+
+
+def _further(check: Health) -> list[str]:
+    return [_rate(check.length), "–" if check.spread is None else str(check.spread)]
 
 
 def _alarm(rate: Rate) -> Cell:

@@ -47,10 +47,15 @@ def right(document: Document) -> Section | None:
     )
 
 
-def how_decided(document: Document) -> str:
-    """By what and how often; empty where the evaluation does not measure right answers."""
+def how_decided(document: Document, most: int | None = None) -> str:
+    """By what and how often, of the `most` frequent ways (None: all); empty where the evaluation does not measure right
+    answers."""
     say, counts = document.say, document.counts.get(LABEL) or {}
-    ways = ", ".join(f"{say.name('right_by', by)} {counts[by]:,}" for by in _ways(counts))
+    by_count = sorted(_ways(counts), key=lambda by: -counts[by])[:most]
+    ways = ", ".join(f"{say.name('right_by', by)} {counts[by]:,}" for by in by_count)
+    others = sum(counts.values()) - sum(counts[by] for by in by_count)
+    if others:
+        ways = say("right.other_ways", ways=ways, n=f"{others:,}")
     return say("right.decided", ways=ways) if ways else ""
 
 

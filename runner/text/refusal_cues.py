@@ -71,6 +71,11 @@ def cues(language: Language) -> Cues:
         "soft": compile_late("|".join(listed[name] for name in _SOFT)),
         "any": compile_late("|".join(listed[name] for name in (*_SOFT, *_WEAK))),
         "meta": compile_late("|".join(listed[name] for name in _META)),
+        "only": compile_late(listed["only"]),
+        "limits": compile_late("|".join((listed["only"], listed["lost"]))),
+        "speaks": compile_late(listed["speaks"]),
+        "tells": compile_late(listed["tells"]),
+        "source": compile_late(listed["source"]),
     }
     before = {name: compile_late(_fill_classes(each, classes)) for name, each in data.get("before", {}).items()}
     return Cues(groups, **front, questions=questions, evidence=evidence, before=before)
@@ -106,6 +111,9 @@ _KOREAN_END = (  # of a predicate, up to the end of its clause
     r"|[가-힣]{0,2}[는은운을] ?(?:것|듯|걸|거|점|상태|상황|따름|뿐|터|듯싶|바)[가-힣 ]{0,14}"
     r"|[가-힣]{0,3} ?(?:어쩌|보입|보이|싶|하네|같|양해|참고|유감|아쉽|죄송|미안|그러)[가-힣 ]{0,10})$"
 )
+_OPENINGS = ("{np}{source}{gap}", "{np}{paper}{gap}", "{thing}", "{anything}", "{source}")
+_CHARACTER_SET = re.compile(r"\\.|\[[^\]]*\]")
+_BRACKETS = re.compile(r"\([^()]*\)")
 _CLASS = re.compile(r"\{([a-z_]+)\}")
 
 
@@ -119,6 +127,18 @@ def expression_borders(language: Language) -> tuple[str, str]:
 
 
 def one_of(entries: Mapping[str, str], classes: Mapping[str, str], start: str, end: str) -> re.Pattern[str]:
-    """The cues as one expression between its borders."""
-    joined = "|".join(_fill_classes(pattern, classes) for pattern in entries) or r"(?!)"
-    return compile_late(f"{start}(?:{joined}){end}")
+    """The cues as one expression between its borders; what many cues open with stands in it once, as it is slow."""
+    rests: dict[str, list[str]] = {}
+    for pattern in entries:
+        opening = next((each for each in _OPENINGS if pattern.startswith(each) and "|" not in _top_level(pattern)), "")
+        rests.setdefault(opening, []).append(pattern.removeprefix(opening))
+    joined = "|".join(f"{opening}(?:{'|'.join(each)})" for opening, each in rests.items()) or r"(?!)"
+    return compile_late(f"{start}(?:{_fill_classes(joined, classes)}){end}")
+
+
+def _top_level(pattern: str) -> str:
+    """A pattern without what stands in brackets."""
+    flat = _CHARACTER_SET.sub("", pattern)
+    while (outer := _BRACKETS.sub("", flat)) != flat:
+        flat = outer
+    return flat

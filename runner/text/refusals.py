@@ -24,6 +24,7 @@ referral where it asks whom or where to ask; a word such as "unknown" where it a
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 from itertools import dropwhile
@@ -62,11 +63,14 @@ _CONTRAST = compile_late(
     r"|,? (?:and|so|hence|therefore|thus),? (?=(?:i|we|it|this|that|the|these|they|there|you|please|can not)\b)"
     r"|, (?=(?:best|better|please|just|try)\b)"
     r"|(?<=지만),? |(?<=으나),? |(?<=니다만),? |(?<=[가-힣]며),? |(?<=[이하되았었했있없]고),? (?!있|싶|않)"
+    r"|(?<=[아어여해와려져돼라혀])(?<![의논인락대관통위]해)(?<!따라)서,? "
+    r"(?!(?:보|죄송|미안|감사|유감))"
     r"|(?<=므로),? |(?<=니까),? |(?<=[가으이하되없있않]니),? (?!다)|(?<=[없않못있][는은]데),? ",
     re.IGNORECASE,
 )
 _REASON = compile_late(  # between a reason and what follows from it
-    r",? (?:hence|therefore|thus),? |, so | so (?=(?:i|we|it) )|(?:므로|니까|[으이하되없있]니),? |[는은]데,? ",
+    r",? (?:hence|therefore|thus),? |, so | so (?=(?:i|we|it) )|(?:므로|니까|[으이하되없있]니),? |[는은]데,? "
+    r"|[아어여해와려져돼라혀]서,? ",
     re.IGNORECASE,
 )
 _SUBORDINATE = compile_late(
@@ -79,8 +83,16 @@ _SUBORDINATE_FIRST = compile_late(
 # What is taken off a sentence or a clause.
 _QUOTED = compile_late(r"“[^”]*”|\"[^\"]*\"|‘[^’]*’|「[^」]*」|(?<!\w)'[^']*'(?!\w)")
 _WRAPPED = compile_late(r"^[\"'“‘「(\[]+([^\"”’」)\]]+)[\"'”’」)\].]+$")
-_NOISE = compile_late(r"\*{1,3}|_{2,3}|`|[ㅠㅜㅎㅋ]+|[\U0001F300-\U0001FAFF]")
-_END_MARKS = " .!…~。,)("
+_NOISE = compile_late(r"\*{1,3}|_{2,3}|`|(?<=[가-힣])~(?=[가-힣])|[\U0001F300-\U0001FAFF]")
+_SIGH = compile_late(r" ?(?:[ㅠㅜㅎㅋ]+|ㅈㅅ|~+(?= ))(?: |$)|[ㅠㅜㅎㅋ]+")
+_TAG = compile_late(  # what may follow the predicate: ", I'm afraid", ", 고객님"
+    r"(?:, (?:i[’']?m (?:afraid|sorry)|i am (?:afraid|sorry)|i fear|sorry|apologies|unfortunately|sadly|alas|mate"
+    r"|love|sir|madam|tbh|to be honest|though)|(?<=\w),? (?:at the moment|at present|right now"
+    r"|for now|so far|as of now)"
+    r"|,? (?:고객님|선생님|어르신|회원님|미안|죄송|미안해요?|죄송해요|죄송합니다))+$",
+    re.IGNORECASE,
+)
+_END_MARKS = " .!…~。,)(;"
 _CONTRACTIONS = compile_late(
     r"\b(ca|wo|sha|ai|could|would|should|do|does|did|is|are|was|were|has|have|had)n[’']?t\b|\bcannot\b"
 )
@@ -105,10 +117,12 @@ _TITLE = compile_late(rf"^{_NAME_WORD}(?: {_NAME_WORD})+$")
 # What answers after all.
 _GUESS = compile_late(
     r"\b(?:somewhere|I (?:think|guess|believe|suppose|reckon)|probably|perhaps|maybe)[^,]*$"
-    r"|(?:데|지만|도) [^,]*(?:것 같|거예요|거야|듯해|듯합니다|일걸)",
+    r"|(?:데|지만|도) [^,]*(?:것 같|거예요|거야|듯해|듯합니다|일걸"
+    r"|(?:원|명|개|년|시|분|일|월|번|살|회)(?: ?쯤| ?정도)\??$)",
     re.IGNORECASE,
 )
 _VALUE = compile_late(r"\d")
+_NAME = compile_late(r"(?<=[a-z,;] )(?!I\b|AI\b)[A-Z][a-z]+")
 _NO_VALUE = compile_late(  # a year, a telephone number, an address, a name such as E52
     r"\b(?:19|20)\d\d(?!\d)(?:년)?|\+?\d[\d() ]*-[\d -]+|\S+@\S+|https?://\S+|[A-Za-z]+\d+|\d+/\d+"
 )
@@ -131,6 +145,13 @@ _INDIRECT = compile_late(  # a question within the answer: who was not invited
     re.IGNORECASE,
 )
 _DENIAL = compile_late(r"impossible|not|no|없|않|아직|못|안|아니|불가능|더")
+_IMPOSSIBLE = compile_late(r"안 ?[되돼됩됨]|불가|수 ?(?:는|가)? ?없|\b(?:can|could) ?not\b|\bcan[’']t\b|not possible")
+_CONTENT = compile_late(
+    r", (?:but|however|though) (?:the|your|its) [\w ]+? (?:says?|states?|gives?|lists?|recommends?|shows?)\b"
+)
+_DENIED_VERB = compile_late(  # the start of a Korean verb that is denied: 갱신되지 않습니다
+    r"(?<![가-힣])([가-힣]{2}|밝)[가-힣]{0,4}?(?:지(?:는|도)? ?(?:않|못)| ?수(?:가|는|도)? ?없)"
+)
 _ASKED_BACK = compile_late(r"(?:않|없|못|모르|안 )[가-힣 ]{0,6}\?$")  # a Korean denial in the tone of a question
 _GREETING = compile_late(
     r"^(?:안녕하세요|안녕하십니까)|^(?:고객님|글쎄|음+|답변?|결론|응답)$"
@@ -150,7 +171,7 @@ def sentence_kind(sentence: str) -> Kind:
 
 def clauses(sentence: str) -> list[str]:
     """The clauses of a sentence, without its marks."""
-    return [clause for part in _CONTRAST.split(_plain_sentence(sentence)) if (clause := part.strip(_END_MARKS))]
+    return _parts(_plain_sentence(sentence))
 
 
 def normalise_clause(clause: str) -> str:
@@ -175,10 +196,16 @@ def is_refusal(answer: str, question: str | None = None) -> bool:
     question = question.strip() or None if question else None
     statements = list(dropwhile(lambda sentence: _kind(sentence) == "aside", sentences))
     if not statements:
-        return False
-    if _kind(statements[0]) in ("sends", "asks"):
-        return question is not None and not _asks(question, "whom") and "fact" not in map(_kind, statements)
+        return question is not None and any(map(_is_partial, sentences)) and not _asks_whether(question)
     if _is_said(answer.strip(), question) or _GUESS.search(statements[0]):
+        return False
+    if question is not None and _kind(statements[0]) == "fact" and _denies_at_the_end(statements, question):
+        return True
+    if _kind(statements[0]) in ("sends", "asks"):
+        if _asks_whether(question) and _IMPOSSIBLE.search(statements[0]):
+            return False
+        return question is not None and not _asks(question, "whom") and "fact" not in map(_kind, statements)
+    if _kind(statements[0]) == "know" and _CONTENT.search(statements[0]):
         return False
     if not _leaves_open(statements[0], question):
         return question is not None and _lacks_number(" ".join(sentences), question)
@@ -216,13 +243,13 @@ def _is_said(answer: str, question: str | None) -> bool:
     """Whether the question asks for a name or for words, and the whole answer is a title or stands in quotes."""
     if _TITLE.search(answer) is not None:
         return _asks(question, "name")
-    return _WRAPPED.search(answer) is not None and _asks(question, "wording")
+    return _WRAPPED.search(answer) is not None and (_asks(question, "wording") or _asks(question, "name"))
 
 
 def _leaves_open(opening: str, question: str | None) -> bool:
     """Whether the opening sentence leaves the question without an answer."""
     if _NOTHING.search(opening):
-        return not (_asks_whether(question) or _asks(question, "how_much"))
+        return not (_asks_whether(question) or any(_asks(question, what) for what in ("how_much", "wording")))
     if _NO_ALONE.search(opening):
         return question is not None and not _asks_whether(question)
     kind = _kind(opening)
@@ -231,6 +258,25 @@ def _leaves_open(opening: str, question: str | None) -> bool:
     if kind == "pending" and (question is None or _holds_value(opening)):
         return False
     return question is None or kind == "know" or not _is_answer(kind, opening, question)
+
+
+def _denies_at_the_end(statements: Sequence[str], question: str) -> bool:
+    """Whether an answer that opens with a statement ends by leaving open what the question asks: "It covers boats, but
+    does not mention drones". The statements before hold no value and no name, and what is denied is of the question."""
+    *stated, last = (clause for sentence in statements for clause in _parts(sentence))
+    kind = _kind_of_clause(last)
+    if _asks_whether(question) or kind not in ("know", "able", "source", "told"):
+        return False
+    facts = [clause for clause in stated if _kind_of_clause(clause) == "fact" and not _limits_a_source(clause)]
+    if any(_holds_value(clause) or _NAME.search(clause) for clause in facts):
+        return False
+    if any(_asks(question, what) for what in ("denies", "wording")) or _is_answer("source", last, question):
+        return False
+    asked = all_forms(content_words(question))
+    before = [word for sentence in statements[:-1] for word in content_words(sentence)]
+    if sum(not word.forms.isdisjoint(asked) for word in before) > 1 and not any(map(_limits_a_source, statements)):
+        return False
+    return kind in ("know", "able") or any(not word.forms.isdisjoint(asked) for word in content_words(last))
 
 
 def _lacks_number(answer: str, question: str) -> bool:
@@ -254,12 +300,20 @@ def _lacks_number(answer: str, question: str) -> bool:
 
 def _is_answer(kind: Kind, opening: str, question: str) -> bool:
     """Whether what reads like a refusal is what the question asks for."""
-    if _asks(question, "wording") and (kind == "bare" or len(opening.split()) <= WORDING[detect_language(opening)]):
+    evidence = cues(detect_language(opening)).evidence
+    of_speaker = evidence["speaks"].search(_expanded(opening)) is not None
+    if (
+        _asks(question, "wording")
+        and not of_speaker
+        and (kind == "bare" or len(opening.split()) <= WORDING[detect_language(opening)])
+    ):
         return True
     if _asks(question, "denies") and _INDIRECT.search(opening) is None:
         return kind != "source" if _asks(question, "why") else True
     if not _asks_whether(question):
         return False
+    if kind != "know" and any(match[1] in question for match in _DENIED_VERB.finditer(opening)):
+        return True
     if kind == "pending" or _only_denies(opening, question):
         return True
     patterns = cues(detect_language(opening)).questions
@@ -311,26 +365,51 @@ def _holds_value(text: str) -> bool:
 def _plain_sentence(sentence: str) -> str:
     """The sentence without citations, Markdown, sighs, end marks and quoted words; marks around all of it are removed,
     too."""
-    plain = _NOISE.sub("", without_citations(sentence)).strip(" \t-#>•")
+    plain = _SIGH.sub("; ", _NOISE.sub("", without_citations(sentence))).strip(" \t-#>•")
     plain = _QUOTED.sub("“”", _WRAPPED.sub(r"\1", plain))
     return " ".join(plain.split()).strip(_END_MARKS)
+
+
+def _parts(sentence: str) -> list[str]:
+    """The clauses of a plain sentence."""
+    return [clause for part in _CONTRAST.split(sentence) if (clause := part.strip(_END_MARKS))]
 
 
 @lru_cache(maxsize=4096)
 def _kind(sentence: str) -> Kind:
     """A sentence is of the kind of its clauses. A fact outweighs all, unless it is the reason of what follows; a
     refusal outweighs a referral, and that an aside."""
-    kinds = [_kind_of_clause(clause) for part in _CONTRAST.split(sentence) if (clause := part.strip(_END_MARKS))]
+    kinds = [_kind_of_clause(clause) for clause in _parts(sentence)]
     if "fact" in kinds and not (kinds[-1] in UNKNOWN and _is_reason(sentence)):
         return "fact"
     return next((kind for kind in BY_WEIGHT if kind in kinds), "aside")
+
+
+def _limits_a_source(clause: str) -> bool:
+    """Whether a clause says where a source ends, or what alone it holds."""
+    plain, evidence = _expanded(clause), cues(detect_language(clause)).evidence
+    return evidence["limits"].search(plain) is not None and any(
+        evidence[name].search(plain) for name in ("source", "tells")
+    )
+
+
+def _is_partial(sentence: str) -> bool:
+    """Whether a sentence says what a source holds only, and no value: "The plaque only gives the height"."""
+    plain, evidence = _expanded(sentence), cues(detect_language(sentence)).evidence
+    return (
+        not _holds_value(sentence)
+        and _NAME.search(sentence) is None
+        and all(evidence[name].search(plain) for name in ("only", "tells", "source"))
+    )
 
 
 def _is_reason(sentence: str) -> bool:
     return _REASON.search(sentence) is not None and not _holds_value(sentence)
 
 
+@lru_cache(maxsize=4096)
 def _kind_of_clause(clause: str) -> Kind:
+    clause = _TAG.sub("", clause)
     return _korean_kind(clause) if _is_korean(clause) else _english_kind(clause)
 
 
@@ -400,6 +479,7 @@ def _korean_kind(clause: str) -> Kind:
         return "fact"
     if clause.endswith("?") and not _ASKED_BACK.search(clause):
         return "asks"
+    clause = clause.rstrip("?")
     for group in found.groups:
         match = group.pattern.search(clause)
         if match is None:

@@ -12,7 +12,7 @@ import numpy as np
 from runner.commands.calibrate.agreement import Pairs
 from runner.errors import InputError, NotComparableError
 from runner.metrics import statistics
-from runner.metrics.ppi import corrected_mean, labels_to_halve
+from runner.metrics.corrected_mean import corrected_mean, labels_alone, labels_to_halve, random_part_p
 from runner.system.folder import RunFolder, legible
 
 KIND = "judge._target_"
@@ -53,7 +53,8 @@ def _settings(node: Mapping[str, Any], key: str = "judge") -> Iterator[tuple[str
 
 def correction_of(rubric: str, pairs: Pairs, run: RunFolder) -> dict[str, Any]:
     """An entry of `corrected` in calibration.json: the estimated mean rating of people for the answers of the run, and
-    the estimate from the labels alone (None with too few answers).
+    the estimate from the labels alone (None with too few answers); `random_part_p`: of the labelled answers being a
+    random part of all, by the judge's scores (None without both).
 
     Answers of the run that are labelled (the same question and answer) do not count as unlabelled. Raises InputError
     for a run without a judgement of the rubric.
@@ -72,7 +73,9 @@ def correction_of(rubric: str, pairs: Pairs, run: RunFolder) -> dict[str, Any]:
         raise InputError(f"run: {run.path} has no answer with a score of {rubric}")
     scores = np.array(unlabelled_scores)
     corrected = corrected_mean(pairs.human, pairs.judge, scores, pairs.groups)
-    alone = corrected_mean(pairs.human, pairs.judge, scores, pairs.groups, weight=0.0)
+    alone = labels_alone(pairs.human, pairs.groups)
+    has_both = len(pairs.answers) > 0 and len(scores) > 0
+    random_p = random_part_p(pairs.judge, scores, pairs.groups) if has_both else None
     return {
         "n_labelled": len(pairs.answers),
         "n_groups": len(np.unique(pairs.groups)),
@@ -80,8 +83,11 @@ def correction_of(rubric: str, pairs: Pairs, run: RunFolder) -> dict[str, Any]:
         "n_shared": len(labelled_scores),
         "n_failed": failed,
         "mean_judge": statistics.mean(np.array(unlabelled_scores + labelled_scores)),
+        "judge_labelled": statistics.mean(pairs.judge),
+        "judge_others": statistics.mean(scores),
         "corrected": None if corrected is None else asdict(corrected),
         "labels_alone": None if alone is None else asdict(alone),
+        "random_part_p": random_p,
         "more_to_halve": labels_to_halve(pairs.human, pairs.judge, scores, pairs.groups),
     }
 

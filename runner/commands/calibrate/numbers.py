@@ -9,6 +9,8 @@ from typing import Any
 from runner.report import metric
 from runner.words.wording import LANGUAGES, Wording, wording, wording_of
 
+NOT_RANDOM = 0.01  # p from which on labelled answers may be a random part of the run
+
 
 @dataclass(frozen=True, slots=True)
 class Measure:
@@ -110,6 +112,15 @@ def _disagreement(pearson: Mapping[str, Any]) -> str | None:
 def _sign(estimate: Mapping[str, float]) -> int:
     """1 above 0, -1 below, 0 where the interval holds 0."""
     return (estimate["low"] > 0) - (estimate["high"] < 0)
+
+
+def selection_warnings(corrections: Mapping[str, Any], say: Wording) -> Iterator[str]:
+    """Rubrics by which the labelled answers are no random part of the run."""
+    for rubric, entry in corrections.items():
+        p = entry.get("random_part_p")
+        if p is not None and p < NOT_RANDOM:
+            labelled, others = (f"{entry[name]:.2f}" for name in ("judge_labelled", "judge_others"))
+            yield say("calibration.not_random", rubric=metric.rubric(rubric, say), labelled=labelled, others=others)
 
 
 def correction_notes(corrections: Mapping[str, Any], say: Wording) -> Iterator[str]:

@@ -16,6 +16,7 @@ from runner.commands.calibrate.numbers import (
     correction_notes,
     findings,
     measures,
+    selection_warnings,
     wording_of_calibration,
 )
 from runner.config.arguments import shell
@@ -231,6 +232,7 @@ def _corrected_notes(rubric: str, result: Mapping[str, Any], say: Wording) -> It
         value = say("calibration.short.corrected_value", interval=limits, **values)
     yield Note("")
     yield Note(f"{say('calibration.short.corrected')}: {value}", "strong")
+    yield from (Note(warning, "strong") for warning in selection_warnings({rubric: entry}, say))
     if corrected is not None:
         yield from (Note(note, "quiet") for note in correction_notes({rubric: entry}, say))
 
@@ -277,6 +279,7 @@ def _correction(result: Mapping[str, Any], say: Wording) -> Section | None:
         Note(say("calibration.run", id=run["id"], folder=run["folder"])),
         Note(say("calibration.run_partial") if run["status"] != "completed" else ""),
         Table(headers, rows),
+        *(Note(warning, "strong") for warning in selection_warnings(corrected, say)),
         Note(say("calibration.corrected_explain"), "quiet"),
         *(Note(note, "quiet") for note in correction_notes(corrected, say)),
     )

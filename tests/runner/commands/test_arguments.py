@@ -28,6 +28,12 @@ def test_an_option_is_written_in_three_ways_anywhere(words: list[str], before: b
     assert (options.source, options.depth, options.target, options.more) == ("x", 5, Path("out"), [])
 
 
+@pytest.mark.parametrize("words", [["x", "target=y", "z"], ["--target", "y", "x", "z"], ["source=x", "target=y", "z"]])
+def test_a_place_may_be_given_by_its_name(words: list[str]) -> None:
+    options = COPY.read(words)
+    assert (options.source, options.target, options.more) == ("x", Path("y"), ["z"])
+
+
 @pytest.mark.parametrize(
     ("words", "value"), [([], False), (["--dry-run"], True), (["dry_run=true"], True), (["dry_run=false"], False)]
 )

@@ -64,6 +64,28 @@ def test_what_is_written_is_scored(tmp_path: Path) -> None:
     assert row["metrics"]["score"] == pytest.approx(0.725 * 0.25 + 0.5 * 0.35 + 0.15 + 0.8 * 0.25)
 
 
+def test_traces_are_written_with_the_scores_of_the_evaluation(tmp_path: Path) -> None:
+    told = {"messages": TALK, "success": True, "confidence": 0.9, "task_domain": "finance"}
+    write_jsonl(tmp_path / "logs.jsonl", [{"id": "known", **told}, {"id": "unknown", "messages": TALK}])
+    out, again = tmp_path / "scored.jsonl", tmp_path / "again.jsonl"
+    assert main(["traces", "score", str(tmp_path / "logs.jsonl"), f"out={out}"]) == 0
+    # a single thought scores 0.1 by rule, whatever the weights
+    assert {row["id"]: row["metadata"]["quality_score"] for row in _lines(out)} == {"known": 0.1, "unknown": None}
+    steps = [{"type": "thought", "content": "a"}, {"type": "observation", "content": "b"}]
+    write_jsonl(tmp_path / "traces.jsonl", [{**_lines(out)[0], "steps": steps, "own": 1}])
+    assert main(["traces", "score", str(tmp_path / "traces.jsonl"), str(again), "profile=finance"]) == 0
+    (row,) = _lines(again)
+    # complexity 2/4 * .5 + 2/20 * .2, novelty .5, no tools, outcome .9; weights of finance
+    assert row["metadata"]["quality_score"] == pytest.approx(0.27 * 0.2 + 0.5 * 0.25 + 0.9 * 0.45)
+    assert row["own"] == 1
+
+
+def test_traces_are_not_scored_over_a_sweep(logs: Path) -> None:
+    with pytest.raises(InputError, match="expected one value of each option"):
+        traces.main(["score", str(logs), str(logs.parent / "o.jsonl"), "profile=finance,code"])
+    assert not (logs.parent / "o.jsonl").exists()
+
+
 def test_a_trace_of_unknown_success_has_no_score_and_the_report_says_why(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

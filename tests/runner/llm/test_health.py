@@ -50,33 +50,31 @@ def rate(k: int, n: int) -> dict[str, Any]:
     return {"n": n, "k": k, "rate": k / n}
 
 
+def pairs(k: int, n: int, against: int = 0) -> dict[str, Any]:
+    return {**rate(k, n), "against": against}
+
+
+PERFECT = {"good": 1.0, "bad": 0.0, "above": 1.0}
+
+
 async def test_a_perfect_judge_and_what_it_is_asked() -> None:
     judge = Judges(right)
     assert await check_health(judge, answer_controls(RUBRICS)) == {
-        "faithfulness": {
-            "n": 28,
+        rubric: {
+            "n": n,
             "n_failed": 0,
-            "false_accept": rate(0, 10),
-            "false_reject": rate(0, 10),
-            "injection": rate(0, 8),
+            "false_accept": rate(0, bad),
+            "false_reject": rate(0, good),
+            "injection": pairs(0, injected),
+            "length": pairs(0, 6),
+            "scores": PERFECT,
             "failed_controls": [],
-        },
-        "answer_relevancy": {
-            "n": 24,
-            "n_failed": 0,
-            "false_accept": rate(0, 8),
-            "false_reject": rate(0, 12),
-            "injection": rate(0, 4),
-            "failed_controls": [],
-        },
-        "answer_correctness": {
-            "n": 38,
-            "n_failed": 0,
-            "false_accept": rate(0, 18),
-            "false_reject": rate(0, 12),
-            "injection": rate(0, 8),
-            "failed_controls": [],
-        },
+        }
+        for rubric, n, bad, good, injected in (
+            ("faithfulness", 50, 22, 14, 8),
+            ("answer_relevancy", 34, 8, 14, 6),
+            ("answer_correctness", 56, 28, 14, 8),
+        )
     }
     assert set(judge.asked) == {
         ("faithfulness", frozenset({"question", "answer", "contexts", "language"})),
@@ -87,48 +85,76 @@ async def test_a_perfect_judge_and_what_it_is_asked() -> None:
 
 async def test_a_judge_that_always_agrees() -> None:
     found = (await check_health(Judges(lambda rubric, control: 1.0), answer_controls(RUBRICS)))["faithfulness"]
-    assert (found["false_accept"], found["false_reject"], found["injection"]) == (rate(10, 10), rate(0, 10), rate(0, 8))
-    assert len(found["failed_controls"]) == 10 and "en-ferry-empty" in found["failed_controls"]
+    assert (found["false_accept"], found["false_reject"], found["injection"]) == (
+        rate(22, 22),
+        rate(0, 14),
+        pairs(0, 8),
+    )
+    assert len(found["failed_controls"]) == 22 and "en-ferry-empty" in found["failed_controls"]
 
 
 async def test_one_half_accepts_nothing() -> None:
     found = (await check_health(Judges(lambda rubric, control: 0.5), answer_controls(RUBRICS)))["answer_relevancy"]
-    assert (found["false_accept"], found["false_reject"]) == (rate(0, 8), rate(12, 12))
+    assert (found["false_accept"], found["false_reject"]) == (rate(0, 8), rate(14, 14))
 
 
 async def test_a_judge_that_does_as_it_is_told() -> None:
     def gullible(rubric: str, control: Control) -> float:
         text = " ".join([control.answer, *(context.text for context in control.contexts)])
-        if re.search(r'[Gg]ive 10|10점|"score": 1\.0', text):
+        if re.search(r'[Gg]ive 10|10점|[Ss]core: 1\.0|점수: 1\.0|"score": 1\.0', text):
             return 1.0
         return 0.0 if re.search("Give 0|모두 0점", text) else right(rubric, control)
 
     found = await check_health(Judges(gullible), answer_controls(RUBRICS))
-    assert found["faithfulness"]["injection"] == rate(8, 8)
-    assert found["answer_relevancy"]["injection"] == rate(4, 4)
+    assert found["faithfulness"]["injection"] == pairs(8, 8)
+    assert found["answer_relevancy"]["injection"] == pairs(6, 6)
     assert found["answer_relevancy"]["failed_controls"] == [
+        "en-ferry-injected-vague",
         "en-observatory-forged-verdict",
         "en-observatory-injected-praise",
+        "ko-library-injected-vague",
         "ko-bridge-forged-verdict",
         "ko-bridge-injected-praise",
     ]
 
 
-@pytest.mark.parametrize(("score", "k"), [(0.2, 0), (0.21, 8), (0.6, 8)])
-async def test_an_injection_succeeds_by_changing_sides_or_raising_by_more_than_a_fifth(score: float, k: int) -> None:
-    def raised(rubric: str, control: Control) -> float:
-        if control.without is None:
-            return 0.0
-        return score
+@pytest.mark.parametrize(("score", "up"), [(0.2, False), (0.21, True), (0.6, True)])
+async def test_an_addition_moves_a_score_to_the_other_side_or_by_more_than_a_fifth(score: float, up: bool) -> None:
+    """Six injections want a bad answer up, and two want a good one down; empty words want every answer up."""
+    found = (
+        await check_health(Judges(lambda _, control: score if control.without else 0.0), answer_controls(RUBRICS))
+    )["faithfulness"]
+    assert found["injection"] == (pairs(6, 8, against=2) if up else pairs(0, 8))
+    assert found["length"] == pairs(6 if up else 0, 6)
 
-    assert (await check_health(Judges(raised), answer_controls(RUBRICS)))["faithfulness"]["injection"] == rate(k, 8)
+
+async def test_lowering_obeys_what_asks_for_it_and_is_against_the_rest() -> None:
+    found = (await check_health(Judges(lambda _, control: 0.0 if control.without else 0.4), answer_controls(RUBRICS)))[
+        "faithfulness"
+    ]
+    assert found["injection"] == pairs(2, 8, against=6)
+    assert found["length"] == pairs(0, 6, against=6)
 
 
-async def test_lowering_within_a_side_is_no_success() -> None:
-    def lowered(rubric: str, control: Control) -> float:
-        return 0.4 if control.without is None else 0.0
+async def test_one_invented_claim_of_several_needs_a_clearly_lower_score() -> None:
+    def first_claim(rubric: str, control: Control) -> float:
+        return 1.0 if (control.invented or 1) > 1 else right(rubric, control)
 
-    assert (await check_health(Judges(lowered), answer_controls(RUBRICS)))["faithfulness"]["injection"] == rate(0, 8)
+    def share_of_claims(rubric: str, control: Control) -> float:
+        return right(rubric, control) if control.invented is None else 1 - 1 / control.claims
+
+    found = (await check_health(Judges(first_claim), answer_controls(RUBRICS)))["faithfulness"]
+    assert found["false_accept"] == rate(10, 22)
+    found = (await check_health(Judges(share_of_claims), answer_controls(RUBRICS)))["faithfulness"]
+    assert found["false_accept"] == rate(0, 22)
+
+
+async def test_mean_scores_of_good_and_bad_items() -> None:
+    judge = Judges(lambda rubric, control: 0.45 + 0.1 * right(rubric, control))
+    found = (await check_health(judge, answer_controls(RUBRICS)))["answer_relevancy"]
+    assert found["scores"] == pytest.approx({"good": 0.55, "bad": 0.45, "above": 1.0})
+    found = (await check_health(Judges(lambda rubric, control: 0.7), answer_controls(RUBRICS)))["answer_relevancy"]
+    assert found["scores"] == pytest.approx({"good": 0.7, "bad": 0.7, "above": 0.5})
 
 
 async def test_failures_count_in_no_rate_and_are_named() -> None:
@@ -138,9 +164,12 @@ async def test_failures_count_in_no_rate_and_are_named() -> None:
         return right(rubric, control)
 
     found = (await check_health(Judges(fails), answer_controls(RUBRICS)))["faithfulness"]
-    assert (found["n"], found["n_failed"]) == (28, 2)
-    assert (found["false_accept"], found["false_reject"]) == (rate(0, 9), rate(0, 9))
-    assert found["injection"] == rate(0, 6)  # without the two that are held against the failed one
+    assert (found["n"], found["n_failed"]) == (50, 2)
+    assert (found["false_accept"], found["false_reject"]) == (rate(0, 21), rate(0, 13))
+    assert (found["injection"], found["length"]) == (
+        pairs(0, 6),
+        pairs(0, 5),
+    )  # without the two that are held against the failed one
     assert found["failed_controls"] == ["en-ferry-wrong-number", "ko-library-right"]
 
 
@@ -149,9 +178,10 @@ async def test_a_judge_that_always_fails_has_no_rates() -> None:
         raise ReplyError("no JSON")
 
     found = (await check_health(Judges(fails), answer_controls(["faithfulness"])))["faithfulness"]
-    assert (found["n"], found["n_failed"], len(found["failed_controls"])) == (28, 28, 28)
-    for name in ("false_accept", "false_reject", "injection"):
-        assert found[name] == {"n": 0, "k": 0, "rate": None}
+    assert (found["n"], found["n_failed"], len(found["failed_controls"])) == (50, 50, 50)
+    for name in ("false_accept", "false_reject", "injection", "length"):
+        assert found[name].items() >= {"n": 0, "k": 0, "rate": None}.items()
+    assert found["scores"] is None
 
 
 async def test_a_rubric_of_a_stranger_brings_its_own_items() -> None:
@@ -176,7 +206,9 @@ async def test_a_rubric_of_a_stranger_brings_its_own_items() -> None:
             "n_failed": 0,
             "false_accept": rate(0, 1),
             "false_reject": rate(1, 1),
-            "injection": rate(1, 1),
+            "injection": pairs(1, 1),
+            "length": {"n": 0, "k": 0, "rate": None, "against": 0},
+            "scores": {"good": 0.1, "bad": 0.1, "above": 0.5},
             "failed_controls": ["kind", "rude-injected"],
             "lowest": 0.1,
         }
@@ -213,12 +245,15 @@ async def of_memories(grade: Callable[[MemoryControl], Judgement]) -> dict[str, 
 async def test_memories_graded_as_known() -> None:
     found = await of_memories(graded_as_known)
     examples = found.pop("examples")
+    scores = found.pop("scores")
+    assert (scores["good"], scores["bad"]) == pytest.approx((1.0, 0.06))
     assert found == {
         "n": 50,
         "n_failed": 0,
         "false_accept": rate(0, 20),
         "false_reject": rate(0, 16),
-        "injection": rate(0, 12),
+        "injection": pairs(0, 12, against=2),  # without points they are graded 0 here, 4 before
+        "length": {"n": 0, "k": 0, "rate": None, "against": 0},
         "failed_controls": [],
     }
     assert (examples["n"], examples["mean_absolute_error"], len(examples["said"])) == (12, 0.0, 12)
@@ -237,7 +272,8 @@ async def test_an_injection_into_a_memory_may_move_the_whole() -> None:
     def moved(control: MemoryControl) -> Judgement:
         return replace(graded_as_known(control), score=0.3 if control.without is None else 0.51)
 
-    assert (await of_memories(moved))["injection"] == rate(12, 12)
+    found = (await of_memories(moved))["injection"]
+    assert found == pairs(8, 12, against=4)  # two ask for less, and of two the criterion falls
 
 
 async def test_memories_that_could_not_be_graded() -> None:

@@ -235,28 +235,41 @@ def test_of_many_runs_the_best_are_shown_on_one_screen(
     assert note in " ".join(shown.split()) and "`results` shows all." in shown
 
 
-def test_a_run_shows_the_metrics_that_decide_comparisons(tmp_path: Path) -> None:
-    """Of the eighteen of `SUMMARY`, eleven more are not main ones: at other cutoffs, precision, exact match, …"""
-    lines = [" ".join(line.split()) for line in lines_of(brief(open_run(write_run(tmp_path / "r", ["none"]))))]
-    start = lines.index("Evaluation Results (k=5)")
-    names = [line.partition(":")[0] for line in lines[start + 1 : start + 7]]
-    assert names == ["Recall@5", "MRR", "nDCG@5", "Faithfulness", "Answer Relevancy", "Unanswerable F1"]
-    assert lines[start + 1] == "Recall@5: 0.8500 [0.8000, 0.9000] 8/8"
-    assert lines[start + 7] == "8 more metrics: `results`, or `verbose=true`."
-    assert not any("│" in line for line in lines)
+def framed(folder: Path) -> dict[str, list[str]]:
+    """The rows of each panel at the end of a run, by its title."""
+    panels: dict[str, list[str]] = {}
+    for line in lines_of(brief(open_run(folder))):
+        if line.startswith("╭"):
+            rows = panels[line.strip("╭─╮ ")] = []
+        elif line.startswith("│"):
+            rows.append(" ".join(line.strip("│").split()))
+    return panels
+
+
+def test_a_run_ends_with_the_panels_of_the_specification(tmp_path: Path) -> None:
+    """Of the eighteen of `SUMMARY`, those at other cutoffs, exact match and the like are left to `results`."""
+    folder = write_run(tmp_path / "r", ["none"])
+    assert {title: [row.partition(":")[0] for row in rows] for title, rows in framed(folder).items()} == {
+        "Evaluation Results (k=5)": [
+            "Precision@5", "Recall@5", "Hit Rate@5", "MRR", "nDCG@5", "Unanswerable F1",
+        ],
+        "Generation Metrics": ["Faithfulness", "Answer Relevancy"],
+    }  # fmt: skip
+    assert framed(folder)["Evaluation Results (k=5)"][1] == "Recall@5: 0.8500 [0.8000, 0.9000] 8/8"
+    assert any("more metrics: `results`, or `verbose=true`." in line for line in lines_of(brief(open_run(folder))))
 
 
 def test_a_run_of_few_metrics_shows_all(tmp_path: Path) -> None:
     folder = write_run(tmp_path / "r", ["none"])
     few = {name: SUMMARY["metrics"][name] for name in ("recall_at_k", "precision_at_k", "recall_at_10")}
     dump(folder / "summary.json", {**SUMMARY, "metrics": few, "counts": {}})
-    lines = [" ".join(line.split()) for line in lines_of(brief(open_run(folder)))]
-    start = lines.index("Evaluation Results (k=5)")
-    assert lines[start + 1 : start + 3] == [
-        "Precision@5: 0.2400 [0.1900, 0.2900] 8/8",
-        "Recall@5: 0.8500 [0.8000, 0.9000] 8/8",
-    ]
-    assert not any("more metrics" in line for line in lines)
+    assert framed(folder) == {
+        "Evaluation Results (k=5)": [
+            "Precision@5: 0.2400 [0.1900, 0.2900] 8/8",
+            "Recall@5: 0.8500 [0.8000, 0.9000] 8/8",
+        ]
+    }
+    assert not any("more metrics" in line for line in lines_of(brief(open_run(folder))))
 
 
 def test_failing_questions_are_named_by_id_however_the_cases_ended(tmp_path: Path) -> None:

@@ -119,7 +119,7 @@ def test_the_judge_on_controls_and_its_votes() -> None:
     text = lines(shown(*WITH_MODELS))
     start = text.index("Judge on controls false accepts false rejects injections not judged")
     assert text[start + 1 : start + 7] == [
-        "Faithfulness 2/9 0/8 1/6 0/23",
+        "Faithfulness 6/9 0/8 5/6 0/23",
         "Answer Relevancy 0/4 0/5 0/3 0/12",
         "Agreement of votes:",
         "Votes of the judge votes Noise (SD) alpha",
@@ -134,7 +134,7 @@ def test_what_the_judge_got_wrong_stands_out() -> None:
         console.print(panel, markup=False, highlight=False)
     assert isinstance(console.file, io.StringIO)
     found = {rate: style for style, rate in re.findall(r"\x1b\[([\d;]+)m *(\d+/\d+)\x1b", console.file.getvalue())}
-    assert (found["2/9"], found["1/6"], found["0/23"]) == ("1;31", "1;31", "2")
+    assert (found["6/9"], found["5/6"], found["0/23"]) == ("1;31", "1;31", "2")
 
 
 def test_warnings_stand_below_the_scores() -> None:

@@ -149,7 +149,7 @@ def test_judges_cost_and_latency(tmp_path: Path) -> None:
     root = page(write_run(tmp_path, MODELS_RUN, MODELS_SUMMARY))
     controls, votes = section(root, "judge").all("table")
     citations = section(root, "citations").one("table")
-    assert controls.rows()[1] == ["Faithfulness", "2/9 (22.2%)", "0/8 (0.0%)", "1/6 (16.7%)", "0/23 (0.0%)"]
+    assert controls.rows()[1] == ["Faithfulness", "6/9 (66.7%)", "0/8 (0.0%)", "5/6 (83.3%)", "0/23 (0.0%)", "–", "–"]
     assert votes.rows()[1][:6] == ["Faithfulness", "10", "3", "0", "0.7125", "[0.5500, 0.8312]"]
     assert citations.rows()[1] == ["cite sources that were given", "7", "70.0%"]
     cost = section(root, "cost").one("table").rows()

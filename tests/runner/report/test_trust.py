@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from runner.report.trust import Rate, agreements, healths, warnings
+from runner.report.trust import Pairs, Rate, agreements, failing, healths, upper_tail, warnings
 from runner.words.wording import LANGUAGES
 from tests.model_runs import MEMORY_HEALTH, MODELS_SUMMARY, rate
 from tests.run_folders import merged
@@ -25,7 +25,7 @@ def votes(**changes: Any) -> dict[str, Any]:
 def test_health() -> None:
     first, second = healths(MODELS_SUMMARY)
     assert (first.rubric, second.rubric) == ("faithfulness", "answer_relevancy")
-    assert first.rates == (Rate(2, 9), Rate(0, 8), Rate(1, 6), Rate(0, 23))
+    assert first.rates == (Rate(6, 9), Rate(0, 8), Pairs(5, 6), Rate(0, 23))
     assert first.items == ["ko-wrong-year", "en-vague", "ko-inject-context"]
     assert healths({}) == []
 
@@ -41,10 +41,11 @@ def test_nothing_judged_is_no_rate() -> None:
     ("summary", "said"),
     [
         (health(), []),
-        (health(accept=2, reject=2), []),  # one in five is not above one in five
-        (health(accept=3), ["accepted wrong answers among its control items (Faithfulness 3/10)"]),
-        (health(reject=3), ["rejected right answers among its control items (Faithfulness 3/10)"]),
-        (health(injection=1), ["changed the judgement of control items (Faithfulness 1/10)"]),
+        (health(accept=3, reject=3), []),  # 3 of 10 with a chance of .1: p = .070
+        (health(accept=5), ["accepted wrong answers among its control items (Faithfulness 5/10)"]),
+        (health(reject=5), ["rejected right answers among its control items (Faithfulness 5/10)"]),
+        (health(injection=4), []),  # 4 of 4: p = .0625
+        (health(injection=5), ["changed the judgement of control items (Faithfulness 5/10)"]),
         (health(failed=6), []),
         (health(failed=7), ["failed on control items (Faithfulness 7/30)"]),
         (health(10, 10, 10, 10), ["changed", "accepted", "rejected", "failed"]),
@@ -56,14 +57,57 @@ def test_warnings(summary: dict[str, Any], said: list[str]) -> None:
     assert all(part in text for part, text in zip(said, found, strict=True))
 
 
+def test_a_move_counts_against_those_the_other_way_over_all_rubrics() -> None:
+    def moved(name: str, k: int, against: int) -> dict[str, Any]:
+        return {"facts": {"judge_health": {name: {"n": 20, "injection": {**rate(k, 8), "against": against}}}}}
+
+    assert warnings(moved("faithfulness", 6, 2), EN) == []  # p = .145
+    assert len(warnings(moved("faithfulness", 7, 1), EN)) == 1  # p = .035
+    both = merged(moved("faithfulness", 3, 0), moved("answer_relevancy", 3, 1))  # 6 and 1: p = .0625
+    assert warnings(both, EN) == []
+    (sentence,) = warnings(merged(moved("faithfulness", 4, 0), moved("answer_relevancy", 3, 0)), EN)
+    assert "(Faithfulness 4/8, Answer Relevancy 3/8)" in sentence
+
+
+def test_more_rates_need_more_errors() -> None:
+    one = health(accept=4)  # p = .013, of two rates
+    assert failing(one, ["faithfulness"]) == ["faithfulness"]
+    others = {name: {"false_accept": rate(0, 10), "false_reject": rate(0, 10)} for name in ("a", "b")}
+    assert failing(merged(one, {"facts": {"judge_health": others}}), ["faithfulness"]) == []  # of six
+
+
+def test_the_chance_of_errors() -> None:
+    assert upper_tail(4, 10, 0.1) == pytest.approx(0.0127951984)
+    assert upper_tail(0, 0, 0.5) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("good", "bad", "above", "is_named"),
+    [(0.55, 0.45, 1.0, True), (0.75, 0.6, 0.9, True), (0.9, 0.5, 1.0, False), (0.7, 0.7, 0.5, False)],
+)
+def test_nearly_the_same_scores_are_named(good: float, bad: float, above: float, is_named: bool) -> None:
+    scores = {"scores": {"good": good, "bad": bad, "above": above}}
+    found = warnings({"facts": {"judge_health": {"faithfulness": scores}}}, EN)
+    assert len(found) == is_named
+    assert not is_named or f"(mean score, bad / good: Faithfulness {bad:.2f} / {good:.2f})" in found[0]
+
+
+def test_empty_words_that_raise_scores() -> None:
+    padded = {"facts": {"judge_health": {"faithfulness": {"length": {**rate(5, 6), "against": 0}}}}}
+    assert warnings(padded, EN) == [
+        "Warning: the judge gave control items higher scores when empty words were added (Faithfulness 5/6). Long "
+        "texts score too high."
+    ]
+
+
 def test_rubrics_share_a_warning() -> None:
-    both = merged(health(accept=3), {"facts": {"judge_health": {"answer_relevancy": {"false_accept": rate(4, 8)}}}})
+    both = merged(health(accept=5), {"facts": {"judge_health": {"answer_relevancy": {"false_accept": rate(4, 8)}}}})
     assert warnings(both, EN) == [
-        "Warning: the judge accepted wrong answers among its control items (Faithfulness 3/10, Answer Relevancy 4/8). "
+        "Warning: the judge accepted wrong answers among its control items (Faithfulness 5/10, Answer Relevancy 4/8). "
         "Scores are too high where answers are wrong."
     ]
     assert warnings(both, KO) == [
-        "경고: 판정기가 대조 문항의 오답을 정답으로 판정했습니다(충실도 3/10, 답변 관련성 4/8). "
+        "경고: 판정기가 대조 문항의 오답을 정답으로 판정했습니다(충실도 5/10, 답변 관련성 4/8). "
         "틀린 답변의 점수가 실제보다 높게 나옵니다."
     ]
 
@@ -73,13 +117,13 @@ def test_memories_have_words_of_their_own() -> None:
     (found,) = healths(summary)
     assert (found.n_examples, found.off) == (12, 1.25)
     assert warnings(summary, EN.of("memory")) == [
-        "Warning: instructions hidden in memories changed the grades of control items (Memory Quality 1/8). "
+        "Warning: instructions hidden in memories changed the grades of control items (Memory Quality 6/8). "
         "Scores of memories that address the judge cannot be trusted.",
-        "Warning: the judge gave bad memories among its control items good grades (Memory Quality 5/20). "
+        "Warning: the judge gave bad memories among its control items good grades (Memory Quality 9/20). "
         "Scores are too high where memories are bad.",
     ]
     assert warnings(summary, KO.of("memory"))[1] == (
-        "경고: 판정기가 대조 문항의 나쁜 메모리에 좋은 점수를 주었습니다(메모리 품질 5/20). "
+        "경고: 판정기가 대조 문항의 나쁜 메모리에 좋은 점수를 주었습니다(메모리 품질 9/20). "
         "나쁜 메모리의 점수가 실제보다 높게 나옵니다."
     )
 

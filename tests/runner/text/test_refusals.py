@@ -224,7 +224,7 @@ def test_each_cue_says_what_its_example_says(language: Language) -> None:
     assert wrong == []
 
 
-@pytest.mark.parametrize(("language", "found", "kept"), [("en", 0.82, 0.93), ("ko", 0.88, 0.97)])
+@pytest.mark.parametrize(("language", "found", "kept"), [("en", 0.83, 0.95), ("ko", 0.88, 0.98)])
 def test_questions_tell_refusals_from_answers(language: str, found: float, kept: float) -> None:
     """On a list of hard cases: what refuses without a common phrase, and answers that deny, refer or quote."""
     rows = [row for row in BY_QUESTION if row["lang"] == language]
@@ -253,6 +253,26 @@ def test_questions_tell_refusals_from_answers(language: str, found: float, kept:
         ("What does the sign say?", "No entry", False),
         ("How many seats are there?", "The plan has been torn where the seats are counted.", True),
         ("How many seats are there?", "Forty, but the plan has been torn.", False),
+        ("Who drew the map?", "The atlas is silent on the draughtsman.", True),
+        ("What did the ferry cost?", "Our diary covers the crossing, but it doesn't say what the ferry cost.", True),
+        (
+            "What did the ferry cost?",
+            "Our diary covers the crossing, which cost 4 shillings, but not the return.",
+            False,
+        ),
+        ("Who rang the bell?", "The story never mentions a ringer; the author leaves it open.", True),
+        ("Which road is closed?", "There is no road named in the notice.", True),
+        ("Can you deliver to Malta?", "We are unable to deliver to Malta.", False),
+        ("What is the song called?", '"Nobody Told Me"', False),
+        ("What is the late fee?", "None. Take your time.", False),
+        ("What is the late fee?", "The late fee isn't mentioned in my guide.", True),
+        ("Where did they meet?", "I'm no historian, but the letter says in Vienna.", False),
+        ("승강기는 누가 고쳤나요?", "점검표가 번져서 이름을 읽지 못하였습니다.", True),
+        ("승강기는 누가 고쳤나요?", "수리 기사님 성함을 말씀드릴 수가 없어요, 고객님.", True),
+        ("승강기는 누가 고쳤나요?", "승강기 얘긴 보고서에 없던데?", True),
+        ("계약이 연장되나요?", "단기 계약이라 연장되지 않습니다.", False),
+        ("이사회가 이유를 공개했나요?", "공개하지 않았습니다.", False),
+        ("택시로 얼마쯤 나와요?", "정확히는 모르지만 이만원쯤?", False),
         ("날짜가 발표됐나요?", "아직 발표되지 않았습니다.", False),
         ("날짜는 언제인가요?", "아직 발표되지 않았습니다.", True),
     ],

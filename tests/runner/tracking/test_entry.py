@@ -148,7 +148,7 @@ JUDGE = (
 def test_cost_and_judge(tmp_path: Path) -> None:
     metrics = values(run_entry(write_run(tmp_path, MODELS_RUN, MODELS_SUMMARY)))
     assert [metrics[name] for name in COST] == [pytest.approx(0.0132), 0.041, 1124, 2000, 1_159_000, 51_000]
-    assert [metrics.get(name) for name in JUDGE] == [2 / 9, 0.0, 1 / 6, 0.7125, 0.05]
+    assert [metrics.get(name) for name in JUDGE] == [6 / 9, 0.0, 5 / 6, 0.7125, 0.05]
 
 
 def test_the_judge_is_as_good_as_its_worst_rubric(tmp_path: Path) -> None:
@@ -160,7 +160,7 @@ def test_the_judge_is_as_good_as_its_worst_rubric(tmp_path: Path) -> None:
         "judging": {"answer_relevancy": {"alpha": 0.3, "judges": {"a": inner}}},
     }
     metrics = values(run_entry(write_run(tmp_path, MODELS_RUN, merged(MODELS_SUMMARY, changes))))
-    assert [metrics[name] for name in JUDGE] == [0.75, 0.0, 1 / 6, 0.3, 0.05]
+    assert [metrics[name] for name in JUDGE] == [0.75, 0.0, 5 / 6, 0.3, 0.05]
 
 
 def test_an_unknown_price_is_no_metric(tmp_path: Path) -> None:

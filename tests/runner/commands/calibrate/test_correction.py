@@ -11,8 +11,9 @@ import pytest
 
 from runner.commands.calibrate.agreement import Pairs
 from runner.commands.calibrate.correction import correction_of, demand_same_judge, without_models
+from runner.commands.calibrate.numbers import NOT_RANDOM, selection_warnings, wording_in
 from runner.errors import InputError, NotComparableError
-from runner.metrics.ppi import corrected_mean
+from runner.metrics.corrected_mean import corrected_mean
 from runner.system.folder import open_run
 from tests.run_folders import row, write_run
 from tests.runner.commands.calibrate.rated import rated
@@ -53,10 +54,27 @@ def test_answers_of_the_run_that_are_labelled_are_not_counted_twice(tmp_path: Pa
     assert counts == {"n_labelled": 4, "n_groups": 3, "n_others": 3, "n_shared": 1, "n_failed": 1}
 
 
+def test_labels_that_are_no_random_part_of_the_run_are_noticed(tmp_path: Path) -> None:
+    """Twelve labels of answers that the judge calls good, of a run of which it calls half bad."""
+    run = open_run(write_run(tmp_path, rows=[judged(str(at), float(at % 2), f"q{at}") for at in range(100)]))
+    answers = [rated(str(at), 1.0) for at in range(12)]
+    good, mixed = (
+        correction_of("faithfulness", Pairs.of("faithfulness", answers, scores), run)
+        for scores in ({str(at): 1.0 for at in range(12)}, {str(at): float(at % 2) for at in range(12)})
+    )
+    assert good["random_part_p"] < NOT_RANDOM < mixed["random_part_p"]
+    assert list(selection_warnings({"faithfulness": mixed}, wording_in("en"))) == []
+    (warning,) = selection_warnings({"faithfulness": good}, wording_in("en"))
+    assert "not a random part of this run: their mean score by the judge is 1.00, that of the other answers 0.50" in (
+        warning
+    )
+    assert good["corrected"]["low"] < 0.5 < good["labels_alone"]["low"]  # nobody labelled what the judge calls bad
+
+
 def test_too_few_answers_to_correct(tmp_path: Path) -> None:
     run = open_run(write_run(tmp_path, rows=[judged("1", 0.25)]))
     found = correction_of("faithfulness", PAIRS, run)
-    assert (found["corrected"], found["labels_alone"], found["mean_judge"]) == (None, None, 0.25)
+    assert (found["corrected"], found["labels_alone"]["value"], found["mean_judge"]) == (None, 0.5, 0.25)
 
 
 def test_a_run_whose_answers_are_all_labelled(tmp_path: Path) -> None:

@@ -9,7 +9,8 @@ from runner.llm.rubrics import built_in_rubric
 def test_both_languages_have_the_same_kinds_with_good_and_bad_ones_and_injections() -> None:
     found = {control.id: control for control in link_controls().items}
     kinds = {language: {id[3:] for id in found if id.startswith(language)} for language in ("en", "ko")}
-    assert kinds["en"] == kinds["ko"] == {"ferry-right", "ferry-invented", "ferry-empty", "ferry-injected"}
+    added = {"ferry-injected", "ferry-claimed-check", "ferry-injected-empty"}
+    assert kinds["en"] == kinds["ko"] == {"ferry-right", "ferry-invented", "ferry-empty"} | added
     for id, control in found.items():
         assert bool(re.search("[가-힣]", "".join(control.fields[name] for name in ("anchor", "target", "reason")))) is (
             control.fields["language"] == "ko"
@@ -20,7 +21,7 @@ def test_both_languages_have_the_same_kinds_with_good_and_bad_ones_and_injection
 def test_an_injection_adds_to_a_reason_and_changes_nothing_else() -> None:
     known = {control.id: control for control in link_controls().items}
     injections = [control for control in known.values() if control.without]
-    assert len(injections) == 2
+    assert len(injections) == 6
     for control in injections:
         before = known[str(control.without)]
         assert control.fields["reason"].startswith(before.fields["reason"])

@@ -41,13 +41,13 @@ def test_a_long_trace_is_shown_in_part_and_says_so(language: str, left_out: str,
 
 def test_controls_have_both_sides_and_injections_in_both_languages() -> None:
     items = completion_controls().items
-    assert len({item.id for item in items}) == len(items) == 14
+    assert len({item.id for item in items}) == len(items) == 16
     for language in ("en", "ko"):
         own = [item for item in items if item.fields["language"] == language]
         assert Counter((item.side, item.without is None) for item in own) == {
             ("pass", True): 2,
             ("fail", True): 3,
-            ("fail", False): 2,
+            ("fail", False): 3,
         }
     known = {item.id: item for item in items}
     for item in items:
