@@ -49,7 +49,7 @@ from runner.metrics.metric import Metric
 from runner.metrics.profile import AutoProfile, ProfileChoice
 from runner.metrics.reference_rule import decide_by_reference
 from runner.metrics.right import Decision, decide
-from runner.protocols import Generator, Judge, Scorer, Workspace, attribute_of
+from runner.protocols import Generator, Judge, Prompting, Scorer, Workspace, attribute_of
 from runner.records import (
     Answer,
     CaseSet,
@@ -253,6 +253,9 @@ class Copilot:
         context = self.context.build(
             moment.remembered, case.probe.question, case.language, documents=retrieved.contexts
         )
+        if isinstance(self.generator, Prompting):
+            asked = replace(query_of(case, case.probe.question), remembered=context.contexts)
+            context = self.context.add_prompt(context, self.generator.messages(asked, context.documents))
         retrieved = replace(retrieved, contexts=context.documents)
         view = ProbedMemory.of(case, moment, context)
         guard(case, moment, view)

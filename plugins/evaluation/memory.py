@@ -15,7 +15,7 @@ from pydantic import Field
 from runner.domains.memory import report
 from runner.domains.memory.context import BuiltContext, ContextBuilder
 from runner.domains.memory.controls import RUBRIC, graded_controls
-from runner.domains.memory.copilot import answer_record
+from runner.domains.memory.copilot import answer_record, sent_record
 from runner.domains.memory.probing import ProbeCase, ProbedMemory, guard, moment_of, reference, references
 from runner.domains.memory.protocols import Memory, Scenarios, prepare
 from runner.domains.memory.records import Conversation, Probe
@@ -35,7 +35,7 @@ from runner.metrics.metric import Metric
 from runner.metrics.profile import AutoProfile, ProfileChoice
 from runner.metrics.reference_rule import decide_by_reference
 from runner.metrics.right import Decision, decide
-from runner.protocols import Generator, Judge, Scorer, Workspace, attribute_of
+from runner.protocols import Generator, Judge, Prompting, Scorer, Workspace, attribute_of
 from runner.records import (
     Answer,
     CaseSet,
@@ -238,16 +238,7 @@ class MemoryEvaluation:
 
     async def run(self, case: ProbeCase) -> MemoryOutput:
         moment, context, view = await self._view(case)
-        probe = case.probe
-        query = Query(
-            case.id,
-            case.dated_question,
-            probe.answerable,
-            {},
-            language=case.language,
-            given=probe.given,
-            from_memory=True,
-        )
+        query = _query_of(case)
         with stopwatch() as watch:
             answer = mark_refusal(await self.generator.generate(query, context.contexts), query.text)
         return self._output(case, (moment, context, view), answer, watch.timing)
@@ -260,6 +251,8 @@ class MemoryEvaluation:
         charge(moment.cost)
         moment = moment_of(case, moment)
         context = self.context.build(moment.remembered, probe.question, case.language)
+        if isinstance(self.generator, Prompting):
+            context = self.context.add_prompt(context, self.generator.messages(_query_of(case), context.contexts))
         view = ProbedMemory.of(case, moment, context)
         guard(case, moment, view)
         return moment, context, view
@@ -461,6 +454,13 @@ def _given_identity(conversations: Sequence[Conversation]) -> dict[str, str]:
     return {"given": fingerprint(given)} if given else {}
 
 
+def _query_of(case: ProbeCase) -> Query:
+    probe = case.probe
+    return Query(
+        case.id, case.dated_question, probe.answerable, {}, language=case.language, given=probe.given, from_memory=True
+    )
+
+
 def _memory_record(case: ProbeCase, moment: Moment, context: BuiltContext) -> dict[str, Any]:
     """The content of the memory, and the cost of keeping it since the probe before."""
     sections = [
@@ -469,6 +469,7 @@ def _memory_record(case: ProbeCase, moment: Moment, context: BuiltContext) -> di
     is_shown = moment.remembered.is_budgeted or case.probe.given.contexts is not None
     return {
         "sections": [section for section in sections if section["name"] != "question"],
+        **sent_record(context),
         "memory": moment.remembered.memory,
         "entities": [asdict(entity) for entity in moment.remembered.entities],
         "contexts": context.contexts if is_shown else [],  # a whole history would be written again with every probe

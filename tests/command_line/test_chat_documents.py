@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from runner.llm.tokens import counter
 from tests.command_line.chatting import LOCAL, Chat, asking
 from tests.services.models_replies import Reply, completion, error
 from tests.services.models_server import ModelsServer
@@ -134,7 +135,9 @@ def test_models_search_and_answer_and_all_that_was_sent_is_shown(server: ModelsS
     assert len(system) == 1 and all(f"  {line}" in lines for line in sent[0]["content"].splitlines())
     assert "하루 5만 원이고" in sent[1]["content"]
     assert any(line.startswith("  1. search_all(query=“출장비 하루”) ") for line in lines)
-    assert lines[-1].startswith("모델에 보낸 것: 메시지 2개, ")
+    tokens = sum(map(counter("auto"), (message["content"] for message in sent)))
+    assert any(line.startswith(f"합계: 모델에 보내는 메시지 2개, {tokens:,}토큰") for line in lines)
+    assert " / 1,500 " in system[0]
     uses = [line.split(":")[0] for line in err.splitlines()[1:]]
     assert uses == ["agent local", "generator local"]
 

@@ -31,14 +31,14 @@ Name = Annotated[str, Field(min_length=1)]
 @dataclass(frozen=True, slots=True)
 class GeneratorInput:
     """Everything that a generator gets for one message. `retrieved`: None where no documents were searched.
-    `searched`: the query of the search. `messages`: role, text and tokens of the prompt; empty where the generator
-    calls no model."""
+    `searched`: the query of the search. `messages`: role and text of the prompt; empty where the generator calls no
+    model."""
 
     query: Query
     context: BuiltContext
     retrieved: RetrievalResult | None = None
     searched: str = ""
-    messages: tuple[tuple[str, str, int], ...] = ()
+    messages: tuple[tuple[str, str], ...] = ()
 
     @property
     def contexts(self) -> tuple[Context, ...]:
@@ -126,19 +126,18 @@ class Talk:
         query = Query("chat", text, True, {}, language=detect_language(text), from_memory=True)
         if not self.has_documents or tells_something(text):
             context = self.context.build(remembered, text)
-            return GeneratorInput(query, context, messages=self._messages(query, context.contexts))
+            messages = self._messages(query, context.contexts)
+            return GeneratorInput(query, self.context.add_prompt(context, messages), messages=messages)
         searched = search_text(text, remembered) if self.follow_ups else text
         query = replace(query, from_memory=False)
         retrieved = await self.retrieval.look_up(replace(query, text=searched))
         context = self.context.build(remembered, text, documents=retrieved.contexts)
         query, retrieved = replace(query, remembered=context.contexts), replace(retrieved, contexts=context.documents)
-        return GeneratorInput(query, context, retrieved, searched, self._messages(query, context.documents))
+        messages = self._messages(query, context.documents)
+        return GeneratorInput(query, self.context.add_prompt(context, messages), retrieved, searched, messages)
 
-    def _messages(self, query: Query, contexts: Sequence[Context]) -> tuple[tuple[str, str, int], ...]:
-        if not isinstance(self.generator, Prompting):
-            return ()
-        sent = self.generator.messages(query, contexts)
-        return tuple((role, text, self.context.count(text)) for role, text in sent)
+    def _messages(self, query: Query, contexts: Sequence[Context]) -> tuple[tuple[str, str], ...]:
+        return tuple(self.generator.messages(query, contexts)) if isinstance(self.generator, Prompting) else ()
 
     async def judgement(self, question: str) -> Judgement:
         """The judgement of the memory for a question, after pending updates."""

@@ -58,21 +58,19 @@ def context_text(prompt: GeneratorInput | None, language: Language) -> str:
     the tokens of all messages to the model."""
     if prompt is None:
         return say("nothing_asked", language)
-    tokens, context = say("tokens", language), prompt.context
+    context = prompt.context
     lines = []
-    for role, text, n in prompt.messages:
-        if role == "system":
-            lines += [f"[system] {n:,} {tokens}", *_indent(text)]
     for section in context.sections:
         budget = say("no_budget", language) if section.budget is None else f"{section.budget:,}"
         cut = f"; {say('cut', language, cut=section.cut)}" if section.cut else ""
+        if section.name in context.over:
+            cut += f"; {say('over', language, n=f'{context.over[section.name]:,}')}"
         lines.append(f"[{section.name}] {section.tokens:,} / {budget} {say('tokens', language)}{cut}")
         lines += _chunks(context.documents) if section.name == "documents" else _indent(section.text)
-    lines += [f"{say('total', language)}: {context.tokens:,} {tokens}", *_search(prompt, language)]
-    if prompt.messages:
-        sent = f"{sum(n for *_, n in prompt.messages):,}"
-        lines.append(say("sent", language, n=len(prompt.messages), tokens=sent))
-    return "\n".join(lines)
+    key = "total" if context.sent_tokens is None else "sent"
+    fences = f"{context.tokens - sum(section.tokens for section in context.sections):,}"
+    total = say(key, language, tokens=f"{context.tokens:,}", n=len(prompt.messages), fences=fences)
+    return "\n".join([*lines, total, *_search(prompt, language)])
 
 
 def _chunks(documents: Sequence[Context]) -> Iterator[str]:

@@ -16,7 +16,7 @@ section leaves of its budget is given to no other.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Annotated
 
@@ -31,6 +31,7 @@ from runner.records import Context
 from runner.text.language import Language, detect_language
 
 NAMES: tuple[SectionName, ...] = ("memory", "entities", "recent", "retrieved", "documents", "question")
+PROMPT: frozenset[SectionName] = frozenset(("system", "question"))  # sections that are no part of what is remembered
 LABELS: Mapping[Language, tuple[str, str]] = {"en": ("User", "Assistant"), "ko": ("사용자", "어시스턴트")}
 
 Tokens = Annotated[int, Field(ge=0)]
@@ -38,14 +39,16 @@ Tokens = Annotated[int, Field(ge=0)]
 
 @dataclass(frozen=True, slots=True)
 class BuiltContext:
-    """`sections`: all in the order of NAMES (`documents` where any were looked for); `recent` has its turns oldest
-    first, `retrieved` and `documents` best first. `contexts`, for a generator: retrieved turns in the order in which
-    they were said, the summary, the entities, recent turns, so that what stands later is newer (no summary is older
-    than a turn that is no recent one)."""
+    """`sections`: all in the order of NAMES (`documents` where any were looked for), before them `system` where a model
+    is asked; `recent` has its turns oldest first, `retrieved` and `documents` best first. `contexts`, for a generator:
+    retrieved turns in the order in which they were said, the summary, the entities, recent turns, so that what stands
+    later is newer (no summary is older than a turn that is no recent one). `sent_tokens`: of all messages to the model,
+    with what fences the sections; None where none is asked."""
 
     sections: tuple[Section, ...]
     contexts: tuple[Context, ...]
     documents: tuple[Context, ...] = ()
+    sent_tokens: int | None = None
 
     def section(self, name: SectionName) -> Section:
         """Raises KeyError for `documents` where none were looked for."""
@@ -53,8 +56,13 @@ class BuiltContext:
 
     @property
     def tokens(self) -> int:
-        """The tokens of all sections."""
-        return sum(section.tokens for section in self.sections)
+        """The tokens of all that is sent; of all sections where no model is asked."""
+        return sum(section.tokens for section in self.sections) if self.sent_tokens is None else self.sent_tokens
+
+    @property
+    def remembered_tokens(self) -> int:
+        """The tokens of what is remembered and of documents: all sections but the system prompt and the question."""
+        return sum(section.tokens for section in self.sections if section.name not in PROMPT)
 
     @property
     def memory_text(self) -> str:
@@ -93,11 +101,12 @@ class ContextBuilder:
     """Budgets are in tokens; 0 leaves a section out. `encoding`: auto (o200k_base with the extra `tokens`,
     else an estimate) | o200k_base | cl100k_base | estimate. A section has as many tokens as each of its texts has
     alone: the summary, the list of entities, every turn and its date, every chunk and its title. What fences them in a
-    prompt comes on top."""
+    prompt comes on top. The system prompt is never cut; one over its budget says so (`BuiltContext.over`)."""
 
     def __init__(
         self,
         *,
+        system_tokens: Tokens = 1500,
         memory_tokens: Tokens = 500,
         entities_tokens: Tokens = 200,
         recent_tokens: Tokens = 1500,
@@ -108,7 +117,7 @@ class ContextBuilder:
     ) -> None:
         of_memory = (memory_tokens, entities_tokens, recent_tokens, retrieved_tokens)
         tokens = (*of_memory, documents_tokens, question_tokens)
-        self.budgets: Mapping[SectionName, int] = dict(zip(NAMES, tokens, strict=True))
+        self.budgets: Mapping[SectionName, int] = {"system": system_tokens, **dict(zip(NAMES, tokens, strict=True))}
         self.encoding = encoding
 
     @property
@@ -160,6 +169,16 @@ class ContextBuilder:
         shown = (*retrieved, *parts["memory"].contexts, *parts["entities"].contexts, *parts["recent"].contexts)
         chunks = parts["documents"].contexts if "documents" in parts else ()
         return BuiltContext(sections, tuple(context for _, context in shown), tuple(context for _, context in chunks))
+
+    def add_prompt(self, context: BuiltContext, messages: Sequence[tuple[str, str]]) -> BuiltContext:
+        """The context with the section `system` and the tokens of all `messages` (role, text) to a model; unchanged
+        without messages."""
+        if not messages:
+            return context
+        text = "\n\n".join(text for role, text in messages if role == "system")
+        system = Section("system", text, self.count(text), self.budgets["system"])
+        sent_tokens = sum(self.count(text) for _, text in messages)
+        return replace(context, sections=(system, *context.sections), sent_tokens=sent_tokens)
 
     def _section(self, name: SectionName, part: _Part, budget: int | None) -> Section:
         contexts = [context for _, context in part.contexts]

@@ -78,12 +78,18 @@ def moment_record(moment: Moment, context: BuiltContext) -> dict[str, Any]:
     ]
     return {
         "sections": sections,
+        **sent_record(context),
         "memory": moment.remembered.memory,
         "entities": [asdict(entity) for entity in moment.remembered.entities],
         "remembered": context.contexts if moment.remembered.is_budgeted else [],
         "contexts": context.documents,
         "upkeep": asdict(moment.since),
     }
+
+
+def sent_record(context: BuiltContext) -> dict[str, int]:
+    """The tokens that a model gets; empty where none is asked."""
+    return {} if context.sent_tokens is None else {"sent_tokens": context.sent_tokens}
 
 
 def answer_record(answer: Answer) -> dict[str, Any]:

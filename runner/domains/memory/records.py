@@ -110,7 +110,7 @@ class Upkeep:
 
 # --- what a generator gets --------------------------------------------------------------------------
 
-SectionName = Literal["memory", "entities", "recent", "retrieved", "documents", "question"]
+SectionName = Literal["system", "memory", "entities", "recent", "retrieved", "documents", "question"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -133,6 +133,8 @@ def _contexts(memory: Memory, say: Wording) -> Table:
         ]
         for name, entry in (memory.get("sections") or {}).items()
     ]
+    if "sent_tokens" in memory:
+        rows.append([say("memory.sent"), f"{memory['sent_tokens']:,.1f}", "", ""])
     return Table([say(f"memory.{name}") for name in ("section", "tokens", "budget", "cut")], rows, narrow=True)
 
 

@@ -38,7 +38,7 @@ def count_values(view: ProbedMemory, moment: Moment, context: BuiltContext, answ
         "answer_stale": view.share(view.in_answer(reply, probe.forbidden, besides=probe.expected)),
         "memory_sentences": float(n_sentences(moment.remembered.memory)),
         "memory_tokens": float(context.section("memory").tokens + context.section("entities").tokens),
-        "context_tokens": float(context.tokens - context.section("question").tokens),
+        "context_tokens": float(context.remembered_tokens),
     }
 
 

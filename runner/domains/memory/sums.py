@@ -19,16 +19,19 @@ def sums(rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
 
     retention   by `turns` and by `updates` since a fact was said: bins {label, n, share, low, high}
     sections    of the context: {tokens: mean, budget, cut: probes for which something was left out}
+    sent_tokens mean of all that a model gets for a probe; only where one is asked
     upkeep      {appends, updates, violations, failures}, over all replays
     """
     recalls: list[Recall] = []
     sections: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
+    sent_tokens: list[int] = []
     upkeep = {"appends": 0, "updates": 0, "violations": 0, "failures": 0}
     times: dict[str, list[float]] = {stage: [] for stage in STAGES}
     for output in _outputs(rows):
         recalls += [Recall(fact["age"], fact["updates"], fact["shown"]) for fact in output["facts"]]
         for section in output["sections"]:
             sections[section["name"]].append(section)
+        sent_tokens += [output["sent_tokens"]] if "sent_tokens" in output else []
         since = output["upkeep"]
         upkeep["appends"] += len(since["appends_ms"])
         for name in ("updates", "violations", "failures"):
@@ -38,6 +41,7 @@ def sums(rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     block = {
         "retention": {by: [asdict(bin) for bin in bins] for by, bins in retention(recalls).items()},
         "sections": {name: _section(entries) for name, entries in sections.items()},
+        **({"sent_tokens": sum(sent_tokens) / len(sent_tokens)} if sent_tokens else {}),
         "upkeep": upkeep,
     }
     return {"memory": block, "timing": {"latency": {stage: _percentiles(ms) for stage, ms in times.items() if ms}}}

@@ -16,6 +16,7 @@ from runner.commands.chat.words import (
 )
 from runner.domains.memory.context import ContextBuilder
 from runner.domains.memory.records import ChatTurn, Entity, MemoryContent, SessionState
+from runner.llm.tokens import counter
 from runner.records import Answer, Judgement, Query
 from runner.words.wording import wording
 
@@ -79,6 +80,15 @@ def test_a_context_by_section() -> None:
         "[retrieved] 0 / 1,500 tokens\n"
         "[question] 3 / 100 tokens\n  How much?\n"
         "total: 18 tokens"
+    )
+    messages = (("system", "Be kind."), ("user", f"<memory>{built.memory_text}</memory><q>How much?</q>"))
+    sent = ContextBuilder(system_tokens=2, encoding="o200k_base").add_prompt(built, messages)
+    lines = context_text(GeneratorInput(ASKED, sent, messages=messages), "en").splitlines()
+    n_user = counter("o200k_base")(messages[1][1])
+    assert lines[:2] == ["[system] 3 / 2 tokens; 1 over the budget", "  Be kind."]
+    fences = 3 + n_user - (3 + 18)
+    assert lines[-1] == (
+        f"total: {3 + n_user} tokens are sent to the model in 2 messages, {fences} of them fence the sections"
     )
     whole = BUILDER.build(MemoryContent(is_budgeted=False), "?")
     assert context_text(GeneratorInput(ASKED, whole), "ko").splitlines()[0] == "[memory] 0 / 예산 없음 토큰"

@@ -142,6 +142,17 @@ def test_a_question_is_never_cut_and_said_to_be_over() -> None:
     assert Counted().build(REMEMBERED, "How much?").over == {}
 
 
+def test_the_prompt_of_a_model_is_a_section_and_the_total_is_what_is_sent() -> None:
+    builder = Counted(system_tokens=2)
+    built = builder.build(REMEMBERED, "How much?")
+    assert builder.add_prompt(built, ()) is built and built.sent_tokens is None
+    sent = builder.add_prompt(built, (("system", "Answer in short."), ("user", "one two three")))
+    system = sent.section("system")
+    assert (system.text, system.tokens, system.budget) == ("Answer in short.", 3, 2)
+    assert (sent.tokens, sent.sent_tokens, sent.over) == (6, 6, {"system": 1})
+    assert sent.remembered_tokens == built.remembered_tokens == built.tokens - 2
+
+
 def test_without_a_budget_nothing_is_cut() -> None:
     big = MemoryContent(
         memory="A sentence. " * 400,

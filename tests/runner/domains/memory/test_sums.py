@@ -35,6 +35,14 @@ def test_retention_sections_upkeep_and_latencies() -> None:
     assert latency["update"] == {"p50_ms": 8.0, "p95_ms": 8.0, "n": 1}
 
 
+def test_what_is_sent_to_a_model_is_a_mean_where_one_is_asked() -> None:
+    rows = [row(), row()]
+    assert "sent_tokens" not in sums(rows)["memory"]
+    for entry, tokens in zip(rows, (100, 300), strict=True):
+        entry["output"]["sent_tokens"] = tokens
+    assert sums(rows)["memory"]["sent_tokens"] == 200.0
+
+
 def test_one_probe() -> None:
     assert sums([row(tokens=7, cut="1 turn")])["memory"]["sections"] == {
         "memory": {"tokens": 7.0, "budget": 500, "cut": 1}
