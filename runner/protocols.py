@@ -1125,6 +1125,18 @@ class Separable(Protocol):
     is_separable: bool
 
 
+@runtime_checkable
+class Calling(Protocol):
+    """An evaluation that says how many requests to models its method needs at least for a case, as a measure beside
+    the planned number.
+
+    class AnsweredAndJudged:
+        calls_per_case = 3  # an answer, two judgements
+    """
+
+    calls_per_case: int
+
+
 class Scorer(Protocol):
     """A choice of `metric`: computes further values of a case. `metrics` holds their records (Measuring).
 
@@ -1350,7 +1362,7 @@ OPTIONAL: Mapping[type, tuple[type, ...]] = {  # by protocol; other modules with
     Judge: (Completing, HealthChecked, Limited, Reading, Learning),
     Scorer: (Measuring, Named, Offering, Asking, SelfJudging, Preparing),
     Case: (Clustered,),
-    Evaluation: (Measuring, JudgeChecking, Opening, Rejudging, Summing, Projecting, Separable),
+    Evaluation: (Measuring, JudgeChecking, Opening, Rejudging, Summing, Projecting, Separable, Calling),
 }
 
 
@@ -1387,6 +1399,7 @@ ABSENT: Mapping[str, Any] = {
     "rubrics": None,
     "projection": None,
     "is_separable": False,
+    "calls_per_case": None,
     "refuse_below": None,
     "is_logged": False,
     "is_of_cases": False,

@@ -157,6 +157,7 @@ class FullRag:
 
     pipeline = PIPELINE
     is_separable = True
+    calls_per_case = 3  # an answer, faithfulness, answer relevancy
 
     @staticmethod
     def sections(document: Document) -> Iterator[Section | None]:

@@ -4,12 +4,19 @@ The rules in their order, of which the first that applies decides (runner.metric
 
 - The answer is a reference, in the form of exact match: right.
 - All references are yes or no, and the answer takes a stand: right if it is the same, else wrong.
+- A reference says that there is no answer, and so does the answer: right.
 - A reference stands in the answer (runner.text.matching): right, unless the answer says that it is not it (denied),
-  states it as one of several of which it chooses none (several), or says it of something else (elsewhere).
+  states it as one of several of which it chooses none (several), or says it of something else (elsewhere); undecided
+  where another clause is nearer to the question (runner.metrics.reference_place).
+- A reference takes a stand towards a question for yes or no, and the answer takes the same: right (yes_no).
 - Another amount of the same kind stands in the place of that of the reference: wrong (other_amount).
-- A reference is an amount that the answer gives (amount), or at least ENOUGH of its words that the question lacks stand
-  in the answer (words): right.
-- Less than FEW of these words, and less than FEW_TRIPLES of their letter triples, stand in the answer: wrong (absent).
+- A reference is an amount that the answer gives: right (amount).
+- One of the items that a reference lists is missing, or another person has the last or first name of the one that it
+  names: wrong (absent).
+- At least ENOUGH of the words of a reference that the question lacks stand in the answer, and no opposite: right
+  (words).
+- Less than FEW of these words, and less than FEW_TRIPLES of their letter triples, stand in the answer, and no other
+  form of a name (runner.text.short_names): wrong (absent).
 - The rest is undecided. A reference of LONG words and more is decided only if it stands in the answer in one piece, or
   nothing of it does (needs_model).
 
@@ -22,33 +29,27 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 from runner.metrics.answers import exact_match
+from runner.metrics.reference_place import CUES, Context, is_any
 from runner.metrics.right import By, Decision
-from runner.text.amounts import BARE, DATE, Amount, amounts
+from runner.text.amounts import Amount, amounts
 from runner.text.cues import cue_pattern
-from runner.text.matching import (
-    Distinctions,
-    Span,
-    Text,
-    gives,
-    is_article,
-    is_label,
-    is_told_by_case,
-    read_text,
-    says_another,
-    spans,
-)
+from runner.text.key_words import STOP_WORDS, words
+from runner.text.matching import Distinctions, Span, gives, is_label, is_told_by_case, read_text, says_another, spans
 from runner.text.normal_form import NO_SPACES
+from runner.text.opposites import opposites
 from runner.text.patterns import compile_late
-from runner.text.words import english_stem
+from runner.text.refusals import is_refusal
+from runner.text.short_names import is_shortened
+from runner.text.words import all_forms, english_stem
 from runner.text.words import forms as word_forms
-from runner.text.yes_no import asks_yes_no, denies, reference_stand, stand
+from runner.text.words import words as read_words
+from runner.text.yes_no import asks_yes_no, reference_stand, stand
 
-CUES = "runner.text/answer_cues.yaml"
 LONG_KOREAN = 7  # the same for a sentence in Korean
 LONG = 9  # words of a reference from which words do not decide
 ENOUGH = 0.6  # share of the new words of a reference for "right"
@@ -59,87 +60,28 @@ NONE_TRIPLES = 0.1  # the same for a reference of LONG words
 AMOUNT_WEIGHT = 2  # words that an amount counts for
 EXACT = 4  # digits of a number that an answer may round
 ROUNDED = 0.01  # the most by which a rounded amount differs
+ITEM_TRIPLES = 0.4  # share of the letter triples of an item below which it is missing
+ITEM_WORDS = 3  # the most words of an item of a list
 LEFT_OUT = 3  # syllables by which a Korean word is longer than one that it contains, where spaces were left out
-NEAR = 60  # characters after a value in which the answer may say that it is one of several
 MOSTLY = 0.6  # share of the letters of a reference that are of amounts, for one that is an amount
 
-_WORD = compile_late(r"-?\d+(?:\.\d+)*|[가-힣]+|[^\W\d_가-힣]+(?:'[^\W\d_]+)?(?:\+{1,2}|#)?\d*")
-_END_OF_CHOICE = compile_late(r"[.!?;\n]\s|;|\bbut\b|(?<=[가-힣]고)\s")
-_COORDINATE = compile_late(r"[;\n]\s|\b(?:while|whereas)\b|(?<=[가-힣][고며데])\s|(?<=지만)\s|, (?=[0-9가-힣])")
-_LINE = compile_late(r"\n")
-_CLAUSE = compile_late(r"[.!?;\n]\s|[,;]\s|\s-\s|\b(?:and|while|whereas|but)\b|(?<=[가-힣][고며데])\s|(?<=지만)\s")
 _CODE = compile_late(
     r"(?=\S*[^\W\d_]|\S*\d\+)(?:\S*[A-Za-z]\d\S*|\S*\d[A-Za-z]\S*|\S*\w[./_@+#]\w\S*|-{1,2}\w\S*|\S+[+#]{1,2})"
 )
 _KOREAN_SENTENCE = compile_late(r"[가-힣](?:다|요|음|함)[.\s]*$")
+_BETWEEN_ITEMS = compile_late(r"\s*[,·;]\s*(?:and |및 )?|\s+(?:and|&|및|그리고)\s+|(?<=[가-힣])[와과] ")
+_WHOLE_NUMBER = compile_late(r"(?<![\d.])\d+(?![\d.]\d|\d)")
+_HAS_LETTER = compile_late(r"\w")
+_NAME = compile_late(r"[A-Z][\w'-]+(?: [A-Z][\w'-]*\.?)+")
+_NAMES = compile_late(r"(?=\b([A-Z][\w'-]+) ([A-Z][\w'-]+))")
+_ASKS_WHO = compile_late(r"\bwho(?:m|se)?\b", re.IGNORECASE)
+_TITLES = frozenset(
+    ("mr", "mrs", "ms", "miss", "dr", "sir", "lady", "lord", "dame", "prof", "professor", "president", "king", "queen")
+)
+_BESIDES = {"before": frozenset(["after"]), "after": frozenset(["before"]), "이전": frozenset(["이후"])}
+_DIALLED = compile_late(r"(?=.*\d)(?=.*[*#])[*#\d]{2,}")
 _COUNTED = compile_late(rf"(\d+) ?([{NO_SPACES}]{{1,3}})")
 _SYMBOLIC = compile_late(r"^-[a-z]|\d\+|[\[\]{}=]")
-_STOP = frozenset(
-    [
-        "the",
-        "of",
-        "in",
-        "on",
-        "at",
-        "to",
-        "for",
-        "by",
-        "and",
-        "or",
-        "is",
-        "are",
-        "was",
-        "were",
-        "be",
-        "it",
-        "its",
-        "as",
-        "with",
-        "from",
-        "that",
-        "this",
-        "he",
-        "she",
-        "they",
-        "his",
-        "her",
-        "their",
-        "what",
-        "which",
-        "who",
-        "whom",
-        "when",
-        "where",
-        "how",
-        "much",
-        "many",
-        "does",
-        "do",
-        "did",
-        "will",
-        "would",
-        "can",
-        "could",
-        "후",
-        "전",
-        "이내",
-        "이상",
-        "이하",
-        "까지",
-        "동안",
-        "약",
-        "총",
-        "분당",
-        "은",
-        "는",
-        "이",
-        "가",
-        "을",
-        "를",
-        "의",
-        "에",
-    ]
-)
 _RANK: tuple[By, ...] = ("other_amount", "denied", "several", "elsewhere", "absent", "needs_model", "undecided")
 
 
@@ -168,8 +110,24 @@ def _decide(question: str, references: tuple[str, ...], answer: str, distinction
     said = stand(question, answer)
     if None not in stands and said is not None:
         return Decision(said in stands, "yes_no")
+    if any(map(says_nothing, references)) and is_refusal(answer, question):
+        return Decision(True, "reference")
     decisions = [_by_one(question, reference, answer, distinctions) for reference in references]
     return min(decisions, key=_order)
+
+
+@lru_cache(maxsize=4096)
+def says_nothing(reference: str) -> bool:
+    """Whether a reference says that there is no answer: not announced, 미정."""
+    return cue_pattern("says_nothing", CUES).search(reference) is not None
+
+
+def _by_stand(question: str, reference: str, answer: str) -> Decision:
+    """Of a statement that answers a question for yes or no: right if the answer takes the same stand, and the reference
+    has no amount beside."""
+    is_same = stand(question, answer) is stand(question, reference)
+    has_amount = bool(amounts(read_text(reference).plain))
+    return Decision(True, "yes_no") if is_same and not has_amount else Decision(None, "undecided")
 
 
 def _order(decision: Decision) -> tuple[int, int]:
@@ -181,13 +139,15 @@ def _order(decision: Decision) -> tuple[int, int]:
 def _by_one(question: str, reference: str, answer: str, distinctions: Distinctions | None) -> Decision:
     if says_another(answer, reference, distinctions):
         return Decision(None, "undecided")
+    if _DIALLED.fullmatch(reference.strip()):
+        return Decision(True, "reference") if reference.strip() in answer else Decision(False, "absent")
     places = spans(answer, reference)
     if places:
         return _by_places(question, reference, answer, places)
     if gives(answer, [reference], distinctions):  # as it is, without letters or as markup
         return Decision(True, "reference")
-    if reference_stand(reference) is not None and asks_yes_no(question):
-        return Decision(None, "undecided")
+    if asks_yes_no(question) and stand(question, reference) is not None:
+        return _by_stand(question, reference, answer)
     return _by_parts(question, reference, answer)
 
 
@@ -195,7 +155,7 @@ def _by_one(question: str, reference: str, answer: str, distinctions: Distinctio
 
 
 def _by_places(question: str, reference: str, answer: str, places: Sequence[Span]) -> Decision:
-    context = _Context(question, reference, read_text(answer))
+    context = Context(question, reference, read_text(answer))
     stated = [place for place in places if not context.is_denied(place)]
     if not stated:
         return Decision(False, "denied")
@@ -203,165 +163,12 @@ def _by_places(question: str, reference: str, answer: str, places: Sequence[Span
         return Decision(False, "several")
     if all(context.is_of_another(place) for place in stated):
         return Decision(False, "elsewhere")
-    if all(context.is_left_open(place) or context.is_uncertain(place) for place in stated):
+    if all(
+        context.is_left_open(place) or context.is_uncertain(place) or context.is_beside_the_asked(place)
+        for place in stated
+    ):
         return Decision(None, "undecided")
     return Decision(True, "reference")
-
-
-@dataclass(frozen=True, slots=True)
-class _Context:
-    """What an answer says around a place at which a reference stands."""
-
-    question: str
-    reference: str
-    answer: Text
-
-    def is_denied(self, place: Span) -> bool:
-        """Whether the answer says that what stands there is not it, or no more."""
-        from runner.text.stance import is_refuted, stance
-
-        before, after = self._around(place)
-        if is_refuted(self.answer.plain, *place) or _has(self.answer.plain[place[1] :][:NEAR], "refuted_after"):
-            return True
-        if _has(self.question, "asks_for_the_past"):
-            return False
-        if stance(self.answer.lined, *place) == "denied":
-            return not _has(after, "source")
-        return _has(before, "old_before") or _has(after, "old_after")
-
-    def is_left_open(self, place: Span) -> bool:
-        """Whether it may hold, but something else may as well, or is preferred."""
-        from runner.text.stance import stance
-
-        before, after = self._around(place)
-        if stance(self.answer.lined, *place) != "open":
-            return False
-        return _has(after, "dismissed") or _has(f"{before}\0{after}", "open_between")
-
-    def is_uncertain(self, place: Span) -> bool:
-        """Whether its clause denies something, or other amounts of its kind stand in the answer and nothing that was
-        asked stands by this one."""
-        start, end = _sentence(self.answer.plain, place)
-        mine, _ = _split(_parts(self.answer.plain[start:end], _CLAUSE), place[0] - start)
-        said = self.answer.plain[place[0] : place[1]]
-        if said in mine and denies(mine.rpartition(said)[2]) and not denies(self.question):
-            return True
-        if not self._own or not self._rivals(self.answer.plain):
-            return False
-        asked = _key_words(self.question) - _key_words(self.reference)
-        if " ; " in self.answer.plain or asked & _key_words(mine):
-            return False
-        clauses = (text for _, text in _parts(self.answer.plain, _CLAUSE))
-        return any(asked & _key_words(clause) and self._rivals(clause) for clause in clauses)
-
-    def is_one_of_several(self, place: Span) -> bool:
-        before, after = self._around(place)
-        if _has(before, "either_before") or _has(self.answer.plain[place[1] :][:NEAR], "either_after"):
-            rest = self.answer.plain[place[1] + NEAR :]
-            return not gives(rest, [self.reference])
-        if self._is_passed_over(place):
-            return True
-        around = f"{before}\0{after}"
-        others = [each for each in self._rivals(around) if not each.is_same(self._own[0])]
-        return len(others) > 1 and _has(around, "either_between")
-
-    def is_of_another(self, place: Span) -> bool:
-        """Whether the answer says it of something else than what was asked: in another row than the words of the
-        question, or, of an amount, in another clause of a sentence than the subject of the question, which has an
-        amount of its own."""
-        rows = [row for row in _parts(self.answer.lined, _LINE) if " ; " in row[1]]
-        mine, others = _split(rows, place[0])
-        if mine:
-            asked = _key_words(self.question) - _key_words(self.reference)
-            return not asked & _key_words(mine) and any(asked & _key_words(row) for row in others)
-        start, end = _sentence(self.answer.plain, place)
-        mine, others = _split(
-            _parts(self.answer.plain[start:end], _CLAUSE if self._own else _COORDINATE), place[0] - start
-        )
-        return any(self._is_beside(mine, clause) for clause in others)
-
-    def _is_beside(self, mine: str, other: str) -> bool:
-        """Whether two clauses of a sentence say the same of two subjects, and the other one of that of the question."""
-        asked = _key_words(self.question) - _key_words(self.reference)
-        ours, theirs = _key_words(mine), _key_words(other)
-        if not (asked & theirs) - ours or (asked & ours) - theirs:
-            return False
-        if self._own:
-            return bool(self._rivals(other))
-        has_own_subject = bool(ours - asked - theirs - _key_words(self.reference))
-        return has_own_subject and bool(ours & theirs - _key_words(self.reference))
-
-    def _is_passed_over(self, place: Span) -> bool:
-        """Whether the answer lists it, and says in another clause which one was chosen."""
-        clauses = list(_parts(self.answer.plain, _END_OF_CHOICE))
-        mine, others = _split(clauses, place[0])
-        is_listed = "," in mine or " and " in mine
-        chosen = [clause for clause in others if _has(clause, "chosen")]
-        return (
-            is_listed
-            and bool(chosen)
-            and not _has(mine, "chosen")
-            and not any(gives(each, [self.reference]) for each in chosen)
-        )
-
-    @property
-    def _own(self) -> tuple[Amount, ...]:
-        return amounts(read_text(self.reference).plain)
-
-    def _rivals(self, text: str) -> list[Amount]:
-        """Other amounts of a text that could stand in the place of that of the reference."""
-        own, asked = self._own, amounts(read_text(self.question).plain)
-        return [
-            each for each in amounts(text) if any(_are_rivals(each, mine) for mine in own) and not _is_any(each, asked)
-        ]
-
-    def _around(self, place: Span) -> tuple[str, str]:
-        """The sentence before and after a place."""
-        start, end = _sentence(self.answer.plain, place)
-        return self.answer.plain[start : place[0]], self.answer.plain[place[1] : end]
-
-
-def _are_rivals(one: Amount, other: Amount) -> bool:
-    """Whether two amounts are of one kind and differ; dates and years that a text tells are of several things."""
-    is_year = one.kind == DATE or (1000 <= one.number < 3000 and one.kind in (BARE, "date.year"))
-    return one.kind == other.kind and not one.is_same(other) and not is_year
-
-
-def _has(text: str, group: str) -> bool:
-    return cue_pattern(group, CUES).search(text) is not None
-
-
-def _sentence(plain: str, place: Span) -> Span:
-    starts = [match.end() for match in re.finditer(r"[.!?\n]\s", plain[: place[0]])]
-    end = re.search(r"[.!?\n](?:\s|$)", plain[place[1] :])
-    return (starts[-1] if starts else 0), place[1] + end.start() if end else len(plain)
-
-
-def _split(parts: Iterable[tuple[int, str]], place: int) -> tuple[str, list[str]]:
-    """The part at a place, and the others."""
-    mine, others = "", []
-    for start, text in parts:
-        if start <= place < start + len(text):
-            mine = text
-        else:
-            others.append(text)
-    return mine, others
-
-
-def _parts(text: str, ends: re.Pattern[str]) -> Iterator[tuple[int, str]]:
-    """The parts of a text between `ends`, with their places."""
-    start = 0
-    for match in ends.finditer(text):
-        yield start, text[start : match.start()]
-        start = match.end()
-    yield start, text[start:]
-
-
-@lru_cache(maxsize=4096)
-def _key_words(text: str) -> frozenset[str]:
-    """Forms of the words of a text that carry meaning."""
-    found = [word for word in _words(text) if word not in _STOP]
-    return frozenset(form for word in found for form in word_forms(word))
 
 
 # --- parts of a reference --------------------------------------------------------------------------------
@@ -391,21 +198,91 @@ def _by_parts(question: str, reference: str, answer: str) -> Decision:
         return Decision(False, "other_amount")
     if parts.is_amount and not parts.lacks_amount:
         return Decision(True, "amount")
-    if _is_code(reference):
+    if _lacks_item(reference, answer) or _has_other_name(question, reference, answer):
         return Decision(False, "absent")
+    if _is_code(reference):
+        return Decision(None, "undecided") if _has_part_of_code(reference, answer) else Decision(False, "absent")
     if parts.words >= ENOUGH and not parts.lacks_amount and not _lacks_letter(reference, answer):
+        if _says_opposite(reference, answer):
+            return Decision(None, "undecided")
         return Decision(True, "words")
     is_absent = _is_absent(parts, question, reference, answer)
     return Decision(False, "absent") if is_absent else Decision(None, "undecided")
 
 
+@lru_cache(maxsize=4096)
+def _items(reference: str) -> tuple[str, ...]:
+    """The items of a reference that lists several of a few words, without amounts: red, green and blue. Two that only a
+    comma parts in English may be a place and its country."""
+    plain = read_text(reference).plain
+    items = tuple(item.strip() for item in _BETWEEN_ITEMS.split(plain) if _HAS_LETTER.search(item))
+    is_list = len(items) > 2 or (len(items) == 2 and (", " not in plain or not plain.isascii()))
+    is_short = all(len(item.split()) <= ITEM_WORDS for item in items)
+    return items if is_list and is_short and not amounts(plain) else ()
+
+
+def _lacks_item(reference: str, answer: str) -> bool:
+    """Whether an answer has one item of a list and nothing of another one."""
+    said, triples = frozenset(words(answer)), _triples(words(answer))
+    shares = [_item_share(item, said, triples) for item in _items(reference)]
+    return bool(shares) and max(shares) == 1 and min(shares) < ITEM_TRIPLES
+
+
+def _item_share(item: str, said: frozenset[str], triples: frozenset[str]) -> float:
+    own = words(item)
+    if all(word in said or any(_is_same(each, word) for each in said) for word in own):
+        return 1.0
+    return len(_triples(own) & triples) / max(1, len(_triples(own)))
+
+
+def _has_other_name(question: str, reference: str, answer: str) -> bool:
+    """Whether an answer has the last word of a name of several after a name that neither the reference nor the question
+    has (Andrew Johnson, for Lyndon B. Johnson), or its first one before such a name."""
+    name = read_text(reference).cased.strip()
+    if _NAME.fullmatch(name) is None or _ASKS_WHO.search(question) is None:
+        return False
+    parts = name.replace(".", "").split()
+    known = {each.casefold() for each in re.findall(r"\w+", f"{name} {question}")} | _TITLES
+    pairs = _NAMES.findall(read_text(answer).cased)
+    heads = [one for one, other in pairs if other == parts[-1] and one.casefold() not in known]
+    tails = [other for one, other in pairs if one == parts[0] and other.casefold() not in known]
+    said, last = words(answer), parts[-1].casefold()
+    if last in said:
+        is_whole = len(parts) == 2 and parts[0].casefold() in said
+        return not is_whole and any(head[0] not in {part[0] for part in parts} for head in heads)
+    return any(not _is_same(tail.casefold(), last) for tail in tails)
+
+
+def _says_opposite(reference: str, answer: str) -> bool:
+    """Whether a word of a reference that the answer lacks has its opposite there: 이번 달, 다음 달."""
+    said = all_forms(read_words(answer))
+    missing = (word for word in read_words(reference) if word.forms.isdisjoint(said))
+    return any(
+        not (opposites(word) | _BESIDES.get(word.text.lower(), frozenset())).isdisjoint(said) for word in missing
+    )
+
+
+def _has_part_of_code(reference: str, answer: str) -> bool:
+    """Whether an answer has the name of a file without its folder, or a tag with a space: database.yml, <br />."""
+    name = reference.strip().rpartition("/")[2]
+    return "." in name[1:] and name.casefold() in answer.casefold()
+
+
 def _is_absent(parts: _Parts, question: str, reference: str, answer: str) -> bool:
+    if is_shortened(reference, answer) or (parts.is_amount and _is_told_otherwise(answer)):
+        return False
     if parts.is_amount and not _given_amounts(answer):
         return True
     if parts.words >= FEW or parts.has_number or parts.has_last or not _are_of_one_script(reference, answer):
         return False
     few_triples = NO_WORD_TRIPLES if parts.has_none else FEW_TRIPLES
     return _triple_share(question, reference, answer) < few_triples and not _has_initials(reference, answer)
+
+
+@lru_cache(maxsize=4096)
+def _is_told_otherwise(answer: str) -> bool:
+    """Whether an answer has an amount of another form, which is not read: a quarter off, 말일."""
+    return cue_pattern("amount_in_words", CUES).search(answer) is not None
 
 
 def _is_long(reference: str) -> bool:
@@ -430,7 +307,7 @@ def _is_code(reference: str) -> bool:
 
 def _lacks_letter(reference: str, answer: str) -> bool:
     """Whether the answer lacks a single letter of a reference: Plan A."""
-    return any(len(word) == 1 and word.isascii() and word not in _words(answer) for word in _words(reference))
+    return any(len(word) == 1 and word.isascii() and word not in words(answer) for word in words(reference))
 
 
 def _are_of_one_script(reference: str, answer: str) -> bool:
@@ -448,12 +325,12 @@ def _measure(question: str, reference: str, answer: str) -> _Parts:
     plain = read_text(reference).plain
     own, given = amounts(plain), _given_amounts(answer)
     asked = amounts(read_text(question).plain)
-    missing = [each for each in own if not _is_any(each, given)]
-    others = [each for each in given if not _is_any(each, [*own, *asked])]
+    missing = [each for each in own if not is_any(each, given)]
+    others = [each for each in given if not is_any(each, [*own, *asked])]
     new = [word for word in _new_words(question, reference) if word not in _amount_words(reference)]
-    said = frozenset(_words(answer))
+    said = frozenset(words(answer))
     are_found = [word in said or any(_is_same(each, word) for each in said) for word in new]
-    new_amounts = [each for each in own if not _is_any(each, asked)]
+    new_amounts = [each for each in own if not is_any(each, asked)]
     total = len(new) + AMOUNT_WEIGHT * len(new_amounts)
     given_weight = sum(are_found) + AMOUNT_WEIGHT * sum(each not in missing for each in new_amounts)
     return _Parts(
@@ -477,7 +354,12 @@ def _has_number(amount: Amount, answer: str) -> bool:
     """Whether the number of an amount stands in the answer by its own borders, whatever its unit."""
     if math.isnan(amount.number) or amount.number % 1:
         return False
-    return re.search(rf"(?<![\d.]){int(amount.number)}(?![\d.]\d|\d)", read_text(answer).plain) is not None
+    return str(int(amount.number)) in _whole_numbers(answer)
+
+
+@lru_cache(maxsize=1024)
+def _whole_numbers(answer: str) -> frozenset[str]:
+    return frozenset(_WHOLE_NUMBER.findall(read_text(answer).plain))
 
 
 def _is_instead(other: Amount, mine: Amount) -> bool:
@@ -501,8 +383,8 @@ def _has_other_count(reference: str, answer: str) -> bool:
 @lru_cache(maxsize=8192)
 def _new_words(question: str, reference: str) -> tuple[str, ...]:
     """The words of a reference that the question lacks; all of them where it holds all of them."""
-    wanted, asked = _words(reference), frozenset(_words(question))
-    needed = [word for word in wanted if word not in _STOP] or list(wanted)
+    wanted, asked = words(reference), frozenset(words(question))
+    needed = [word for word in wanted if word not in STOP_WORDS] or list(wanted)
     return tuple(
         word for word in needed if not (word in asked or any(_is_same(each, word) for each in asked))
     ) or tuple(needed)
@@ -511,25 +393,13 @@ def _new_words(question: str, reference: str) -> tuple[str, ...]:
 @lru_cache(maxsize=8192)
 def _amount_words(reference: str) -> frozenset[str]:
     plain = read_text(reference).plain
-    return frozenset(word for amount in amounts(plain) for word in _words(plain[amount.start : amount.end]))
+    return frozenset(word for amount in amounts(plain) for word in words(plain[amount.start : amount.end]))
 
 
 def _triple_share(question: str, reference: str, answer: str) -> float:
     """The share of the letter triples of the new words of a reference that the answer has."""
     triples = _triples(_new_words(question, reference))
-    return len(triples & _triples(_words(answer))) / max(1, len(triples))
-
-
-def _is_any(amount: Amount, others: Iterable[Amount]) -> bool:
-    return any(amount.is_same(other) or other.is_same(amount) for other in others)
-
-
-@lru_cache(maxsize=4096)
-def _words(text: str) -> tuple[str, ...]:
-    """Words and numbers of a folded text in order, articles of English left out."""
-    read = read_text(text)
-    words = (match for match in _WORD.finditer(read.plain) if not is_article(read, match.span()))
-    return tuple(match[0].removesuffix("'s") for match in words)
+    return len(triples & _triples(words(answer))) / max(1, len(triples))
 
 
 @lru_cache(maxsize=4096)

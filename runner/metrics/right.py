@@ -16,7 +16,7 @@ other_amount  the answer gives another amount in the place of that of the refere
 denied        the answer says that the reference is not it, or no more: wrong
 several       the answer names the reference among several values, and chooses none: wrong
 elsewhere     the answer says the amount of the reference of something else than what was asked: wrong
-absent        the answer contains hardly anything of a reference: wrong
+absent        the answer contains hardly anything of a reference, lacks an item of its list or gives another name: wrong
 undecided     the answer contains a part of a reference: undecided
 needs_model   the references are sentences, which words cannot decide: undecided
 facts         the answer is right if it contains every expected fact of a conversation

@@ -147,6 +147,22 @@ def _lines(plan: CommandPlan, say: Wording) -> Iterator[str]:
     yield cost_line(plan, say.language)
     if plan.live:
         yield say("assumed", counted=say("counted" if is_exact() else "estimated"), seconds=SECONDS)
+    yield from _calls_per_case(plan, say)
+
+
+def _calls_per_case(plan: CommandPlan, say: Wording) -> Iterator[str]:
+    """The requests that the method of the evaluation needs beside the planned ones, and why these are others; nothing
+    where it does not say."""
+    cells = [cell for cell in plan.cells if cell.expected and cell.calls_per_case]
+    if not cells or len({cell.calls_per_case for cell in cells}) > 1:
+        return
+    calls, total = cells[0].calls_per_case or 0, plan.total
+    usual, planned = sum(calls * cell.n_cases for cell in cells), total.live + total.n_saved
+    counts = {"planned": planned, "live": total.live, "saved": total.n_saved, "usual": usual}
+    cases = f"{sum(cell.n_cases for cell in cells):,}"
+    said = say("per_case", calls=calls, cases=cases, **{name: f"{count:,}" for name, count in counts.items()})
+    reasons = [say("more")] * (planned > usual) + [say("fewer")] * (planned < usual)
+    yield " ".join([said, *reasons, say("refusals")])
 
 
 def _run_name(cell: CellPlan, number: int) -> str:

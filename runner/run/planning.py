@@ -42,7 +42,8 @@ SAMPLED = 100  # cases from which the requests of twice as many and more are est
 @dataclass(frozen=True)
 class CellPlan:
     """The plan of one cell. `stopped`: why the run will end before it calls a model. `projection`: the monthly cost of
-    what is evaluated. `is_estimated`: from a sample of the cases. `is_clustered`: cases depend on each other."""
+    what is evaluated. `is_estimated`: from a sample of the cases. `is_clustered`: cases depend on each other.
+    `calls_per_case`: requests that the method of the evaluation needs; None where it does not say."""
 
     swept: Sequence[str]
     n_cases: int
@@ -51,6 +52,7 @@ class CellPlan:
     projection: Projection | None = None
     is_estimated: bool = False
     is_clustered: bool = False
+    calls_per_case: int | None = None
 
     @property
     def nano_usd_a_case(self) -> int | None:
@@ -153,7 +155,10 @@ def _plan(cell: Cell, number: int, scratches: Mapping[Path, Scratch], may_estima
         sample = Sample.of(len(cases), is_further=number > 0) if may_sample else Sample()
         rehearsed = asyncio.run(rehearse(components.root, models, cases, workspace, rehearsal, sample))
     own = {account: expected for account, expected in rehearsal.expected.items() if account.cell == str(number)}
-    return CellPlan(cell.swept, len(cases), own, rehearsed.stopped, projection, rehearsed.is_estimated, is_clustered)
+    calls = attribute_of(components.root, "calls_per_case")
+    return CellPlan(
+        cell.swept, len(cases), own, rehearsed.stopped, projection, rehearsed.is_estimated, is_clustered, calls
+    )
 
 
 @dataclass(frozen=True, slots=True)

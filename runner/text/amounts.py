@@ -151,6 +151,9 @@ teaspoon 1.0 작은술, 티스푼, tsp, teaspoon, teaspoons
 calorie 1.0 kcal, 칼로리, 킬로칼로리, calories
 celsius 1.0 °c, degrees c
 mmhg 1.0 mmhg
+watt 1.0 w, watt, watts, 와트
+watt 1e3 kw, kilowatt, kilowatts, 킬로와트
+watt 1e6 mw, megawatt, megawatts, 메가와트
 """
 _COUNTED = frozenset(
     [

@@ -80,7 +80,7 @@ _NOT = (
 )
 _DENIES = re.compile(
     rf"(?:\b(?:{_NOT})|\b(?:stopped|quit(?:ting)?|gave up|given up|giving up|got rid of|(?:moved|moving) out "
-    rf"of|scratch|cancell?ed|ruled out|rejected|avoiding|refused?|refuses|declined|forget|scrap|instead of|"
+    rf"of|(?<!from )scratch|cancell?ed|ruled out|rejected|avoiding|refused?|refuses|declined|forget|scrap|instead of|"
     rf"rather than|moved away from|switched from(?!.* to )|ported \w+ \w+ from(?!.* to )|changed from(?!.* to "
     rf")|moved from(?!.* to )|switched away from|done with|turned down|far from|in place of|broke up with|"
     rf"unable to|returned|(?:picked|chose|chosen|went with) .* over|(?:traded|swapped|exchanged)|(?:everyone|"

@@ -38,7 +38,7 @@ def stand(question: str, answer: str) -> bool | None:
     opening = _opening(text)
     if opening is not None:
         return opening
-    if not asks_yes_no(question) or denies(question):
+    if not asks_yes_no(question) or denies(question) or cue_pattern("double_denial", CUES).search(text):
         return None
     if denies(text):
         return False

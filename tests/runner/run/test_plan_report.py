@@ -54,6 +54,24 @@ def test_what_ends_before_it_asks(language: str, one: str, several: str) -> None
     assert several in shown(run(0, ["k=3"], "why"), run(1, ["k=5"]), language=language)
 
 
+@pytest.mark.parametrize(
+    ("stored", "counts", "reason"),
+    [
+        (0, "Planned: 24, of which 24 are sent and 0 come from the cache", "Fewer are planned"),
+        (48, "Planned: 72, of which 24 are sent and 48 come from the cache", ""),
+        (60, "Planned: 84, of which 24 are sent and 60 come from the cache", "More are planned"),
+    ],
+)
+def test_the_requests_of_the_method_stand_beside_the_planned_ones(stored: int, counts: str, reason: str) -> None:
+    cell = replace(run(0, ()), calls_per_case=3)
+    asked = {account: replace(expected, stored=stored) for account, expected in cell.expected.items()}
+    text = " ".join(shown(replace(cell, expected=asked)))
+    assert "3 requests a case (an answer, two judgements) are 72 for 24 cases" in text
+    assert counts in text and "Refusals are not judged" in text
+    assert [each for each in ("Fewer are planned", "More are planned") if each in text] == [reason] * bool(reason)
+    assert "a case (an answer" not in " ".join(shown(run(0, ())))
+
+
 def test_what_a_comparison_of_so_many_cases_will_find() -> None:
     """24 cases of which two change, or seven: McNemar's test finds .31, or .43."""
     text = " ".join(shown(replace(run(0, ()), is_clustered=True)))
