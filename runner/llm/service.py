@@ -174,14 +174,14 @@ class Service:
         received = await send(toll, hashlib.sha256(key).hexdigest()[:32])
         cost = form.cost(received.content)
         text = self._encode(received, toll, cost)
-        reply = _sent(ChatReply(text, None, None, cost.usage), received)
+        reply = _with_times(ChatReply(text, None, None, cost.usage), received)
         try:
             stored_reply = reply_from_json(self._door.cache.store(key, reply_to_json(reply, cost.usage)))
         finally:
             toll.pay(cost, received.attempts - 1)
             if cost.nano_usd is not None:
                 self._door.note_live(cost)
-        return _sent(stored_reply, received)
+        return _with_times(stored_reply, received)
 
     def _note_time(self, reply: ChatReply, began: float) -> None:
         """The latency is that of the exchange: all else since `began` is the wait of this process."""
@@ -468,7 +468,7 @@ def _entries(expression: str, reply: Any, *, or_texts: bool) -> Any:
     return [entry if or_texts and isinstance(entry, str) else row[0] for entry, row in zip(entries, rows, strict=True)]
 
 
-def _sent(reply: ChatReply, received: EndpointReply) -> ChatReply:
+def _with_times(reply: ChatReply, received: EndpointReply) -> ChatReply:
     """The reply with what its requests took."""
     return replace(
         reply,

@@ -31,7 +31,7 @@ def cost(document: Document) -> Section | None:
 
 
 def _row(name: str, use: Use, say: Wording) -> list[str]:
-    live, cached = use.sent, use.cached
+    live, cached = use.all_requests, use.cached
     counts = (live.requests, live.retries, live.input_tokens, live.output_tokens)
     saved = f"{cached.requests:,}", usage.money(cached, say)
     return [name, use.model, *(f"{count:,}" for count in counts), usage.money(live, say), *saved]

@@ -42,7 +42,7 @@ class Use:
     unanswered: Consumption = field(default_factory=Consumption)
 
     @property
-    def sent(self) -> Consumption:
+    def all_requests(self) -> Consumption:
         """What was asked of the server, with the number of all requests that were sent, answered or not."""
         return replace(self.live, requests=self.live.requests + self.unanswered.requests)
 

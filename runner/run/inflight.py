@@ -62,7 +62,7 @@ class LoopLag:
         return sum(late * (late + LAG_PERIOD_S) for late in self.seconds) / lasting * 1000
 
     @asynccontextmanager
-    async def measuring(self) -> AsyncIterator[None]:
+    async def measure(self) -> AsyncIterator[None]:
         """Measure while the body runs."""
         watcher = asyncio.create_task(self._watch())
         try:

@@ -193,7 +193,7 @@ async def _run(service: Service, models: Sequence[Models], calls: CallLog) -> St
         judges = [part for key, part in service.components.parts.items() if key.split(".")[0] == "judge"]
         reports, is_waiting = service.job.cfg.format != "json", any(door.may_send for door in models)
         is_waiting = is_waiting and service.shard_folder is None  # the run of a shard prepares its end itself
-        measuring = service.lag.measuring() if models else nullcontext()
+        measuring = service.lag.measure() if models else nullcontext()
         async with prepare_ahead(judges, reports=reports, is_waiting=is_waiting), measuring:
             return await run_cases(
                 service.components.root, service.pending, limits, record, tell, service.journal.earlier_row

@@ -55,7 +55,7 @@ def test_nobody_is_told_of_what_is_quick() -> None:
 async def test_the_lag_of_the_loop_is_how_late_it_wakes_a_task() -> None:
     lag = LoopLag()
     assert lag.mean_ms is None
-    async with lag.measuring():
+    async with lag.measure():
         await asyncio.sleep(0)
         time.sleep(LAG_PERIOD_S + 0.2)  # noqa: ASYNC251  work that blocks the loop
         await asyncio.sleep(0.01)
