@@ -1,7 +1,7 @@
 """What the statistics of comparisons keep of what they promise, by simulation: before and after tables.
 
-    python benchmarks/coverage.py [differences] [detectable] [clusters] [means] [corrected] [articles FOLDER]
-        [--tries 300]
+    python benchmarks/coverage.py [differences] [detectable] [clusters] [means] [corrected] [tails]
+        [articles FOLDER] [--tries 300]
 
 differences  95 % intervals of paired differences, and verdicts: "range" is the bounded interval over the whole range,
              which decided together with p before; "now" is the interval that inverts the swap test
@@ -11,6 +11,7 @@ clusters     differences of clustered cases without a difference (false alarms) 
 means        95 % intervals of means of clustered cases, by case and by cluster
 corrected    95 % intervals of the mean that people would give to a run, from labels of a part and a judge of all: "t"
              is that of prediction-powered inference (PPI++), which `calibrate` printed before
+tails        95 % intervals of means of costs and tokens, whose range is unknown: "bca" is that before
 articles     the same for the articles of a run folder: its cases have a cluster and metrics (per_item.jsonl). Articles
              are drawn without replacement; the true mean is that of all
 """
@@ -32,7 +33,7 @@ from runner.metrics.bounded import bounded_intervals
 from runner.metrics.clusters import AUTO, Clusters, cluster_key, t_quantile
 from runner.metrics.corrected_mean import corrected_mean, labels_alone
 from runner.metrics.paired import PairedResult, compare_means
-from runner.metrics.statistics import Floats, mean_intervals
+from runner.metrics.statistics import Floats, bca_intervals, mean_intervals
 
 SIZES = (20, 50, 100, 300)
 ALPHA, Z_POWER = 0.05, 2.8016
@@ -357,6 +358,51 @@ def t_limits(human: Floats, judged: Floats, others: Floats) -> tuple[float, floa
     return middle - margin, middle + margin
 
 
+# --- means without a range ------------------------------------------------------------------------
+
+
+def tailed() -> Iterator[Family]:
+    """Costs and numbers of tokens; * nobody may have drawn the dear cases."""
+    for spread in (0.5, 1.0, 1.25, 1.5):
+        yield Family(f"lognormal, sd {spread}", math.exp(spread**2 / 2), partial(_lognormal, spread))
+    yield Family("exponential", 1.0, lambda n, m, random: random.exponential(size=(n, m)))
+    yield Family("gamma .5", 0.5, lambda n, m, random: random.gamma(0.5, size=(n, m)))
+    yield Family("pareto 2.5", 2.5 / 1.5, lambda n, m, random: 1 + random.pareto(2.5, (n, m)))
+    yield Family(
+        "200 tokens and more",
+        200 + 100 * math.exp(0.32),
+        lambda n, m, random: 200 + 100 * _lognormal(0.8, n, m, random),
+    )
+    yield Family(
+        "30 % are 0",
+        0.7 * math.exp(0.32),
+        lambda n, m, random: (random.random((n, m)) < 0.7) * _lognormal(0.8, n, m, random),
+    )
+    yield Family("10 % cost 10 times as much *", 1.9 * math.exp(0.045), _dear)
+
+
+def _lognormal(spread: float, n: int, m: int, random: np.random.Generator) -> Floats:
+    return random.lognormal(0.0, spread, (n, m))
+
+
+def _dear(n: int, m: int, random: np.random.Generator) -> Floats:
+    return np.where(random.random((n, m)) < 0.1, 10.0, 1.0) * _lognormal(0.3, n, m, random)
+
+
+def tails(tries: int) -> None:
+    print("coverage and median width in standard errors; too few to tell below 20")
+    print(f"{'values':>30}{'n':>6}{'bca':>14}{'now':>14}")
+    for family in tailed():
+        for n in (10, 20, 30, 50, 100, 300):
+            values = family.draw(n, tries, np.random.default_rng(n))
+            error = values.std(axis=0) / math.sqrt(n)
+            sides = bca_intervals(values, seed=SEED), mean_intervals(values, seed=SEED)
+            texts = [
+                f"{coverage(each, family.truth):.3f} {np.median(np.ptp(each, axis=1) / error):6.2f}" for each in sides
+            ]
+            print(f"{family.name:>30}{n:6}{texts[0]:>14}{'-' if np.isnan(sides[1]).all() else texts[1]:>14}")
+
+
 def articles(folder: Path, tries: int) -> None:
     rows = [orjson.loads(line) for line in (folder / "per_item.jsonl").read_bytes().splitlines()]
     keys = [cluster_key(row["clusters"], row["tags"], AUTO) for row in rows]
@@ -391,6 +437,7 @@ TABLES = {
     "clusters": clusters,
     "means": means,
     "corrected": corrected,
+    "tails": tails,
 }
 
 

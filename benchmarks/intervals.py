@@ -2,7 +2,7 @@
 
     python benchmarks/intervals.py [--repetitions 2000] [--n 10 20 100 500]
 
-bca      the bootstrap alone, what values without a known range get: nothing where all values are equal
+bca      the bootstrap alone, what values without a known range get where some are below 0: nothing for equal values
 wilson   of proportions
 bounded  what values of a known range get (runner.metrics.bounded)
 """
@@ -18,7 +18,7 @@ import numpy as np
 from runner.metrics.bounded import bounded_intervals
 from runner.metrics.memory import wilson
 from runner.metrics.paired import compare_weighted
-from runner.metrics.statistics import Floats, mean_intervals
+from runner.metrics.statistics import Floats, bca_intervals
 
 Sample = Callable[[np.random.Generator, tuple[int, int]], tuple[Floats, Floats | None]]
 
@@ -67,9 +67,11 @@ def coverage(scenario: Scenario, n: int, repetitions: int) -> Mapping[str, tuple
     """(share that holds the true mean, mean width) by method."""
     values, weights = scenario.draw(np.random.default_rng(n), (n, repetitions))
     ranges = np.repeat(np.array([scenario.range]), repetitions, axis=0)
-    bca = mean_intervals(values, weights, seed=1)
+    bca = np.repeat(values[0][:, None], 2, axis=1)
+    varied = (values != values[0]).any(axis=0)
+    bca[varied] = bca_intervals(values[:, varied], None if weights is None else weights[:, varied], seed=1)
     intervals = {
-        "bca": np.where(np.isnan(bca), values[0][:, None], bca),
+        "bca": bca,
         "bounded": bounded_intervals(values, ranges, weights),
     }
     if scenario.is_proportion:

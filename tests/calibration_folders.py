@@ -29,6 +29,11 @@ FAITHFULNESS: dict[str, Any] = {
     "bias": estimate(-0.1),
     "kappa": 0.55,
     "kappa_quadratic": 0.62,
+    "sensitivity": 5 / 7,
+    "specificity": 0.75,
+    "balanced_accuracy": (5 / 7 + 0.75) / 2,
+    "macro_f1": (10 / 13 + 6 / 9) / 2,
+    "auc": 0.79,
     "confusion": {"true_positive": 5, "false_positive": 1, "false_negative": 2, "true_negative": 3},
     "people": {
         "n": 12,

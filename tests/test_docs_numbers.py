@@ -23,8 +23,8 @@ def of_weights(name: str) -> str:
 
 NUMBERS: dict[str, Callable[[], tuple[str, str]]] = {
     "intervals": lambda: (
-        f"BCa bootstrap intervals with {statistics.RESAMPLES:,} resamples over cases",
-        f"사례를 {statistics.RESAMPLES:,}번 재표집한 BCa",
+        f"bootstrap intervals with {statistics.RESAMPLES:,} resamples over cases",
+        f"사례를 {statistics.RESAMPLES:,}번 재표집한 부트스트랩",
     ),
     "few pairs": lambda: (
         f"fewer than {COUNTED[paired.FEWEST][0]} pairs",

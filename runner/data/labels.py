@@ -10,7 +10,7 @@
     language (lang)     of the question
     system              what gave the answer
     group               answers with the same one are not independent of each other (default: those to the same
-                        question after the same history)
+                        question after the same history; those with the same contexts where all have one question)
 
 Other keys are free to stand there. A CSV is read as runner.data.label_sheets says, a folder as runner.data.mtrag says.
 """
@@ -85,7 +85,18 @@ def read_labels(path: str, spec: RatingSpec, log: ProblemLog, rows: Rows | None 
     if not rubrics:
         names = " or ".join(dict.fromkeys(spec.names.values()))
         raise DataError(f"{KEY}: no answer in {path} has a rating called {names}{why_empty(log, path)}")
-    return Labels(answers, rubrics, spec.scale or UNIT, log.problems)
+    return Labels(_grouped(answers), rubrics, spec.scale or UNIT, log.problems)
+
+
+def _grouped(answers: tuple[RatedAnswer, ...]) -> tuple[RatedAnswer, ...]:
+    """The answers, grouped by their contexts where all answer one question and none has a group of its own: one
+    instruction for many documents, such as "Summarise the text"."""
+    keys = {question_key(answer.question, answer.history) for answer in answers}
+    documents = [fingerprint([context.text for context in answer.contexts])[:16] for answer in answers]
+    is_one_question = len(keys) == 1 and all(answer.group in keys for answer in answers)
+    if not is_one_question or len(set(documents)) == 1:
+        return answers
+    return tuple(replace(answer, group=document) for answer, document in zip(answers, documents, strict=True))
 
 
 def _read(path: str, spec: RatingSpec, log: ProblemLog, rows: Rows | None) -> Iterator[RatedAnswer]:

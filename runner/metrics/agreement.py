@@ -133,12 +133,42 @@ def cohen_kappa(
 
 @dataclass(frozen=True, slots=True)
 class Confusion:
-    """A judge's yes and no against people's."""
+    """A judge's yes and no against people's. A share is None where it is one of nothing."""
 
     true_positive: int
     false_positive: int
     false_negative: int
     true_negative: int
+
+    @property
+    def sensitivity(self) -> float | None:
+        """How many of those that people call good the judge calls good."""
+        return _share(self.true_positive, self.false_negative)
+
+    @property
+    def specificity(self) -> float | None:
+        """How many of those that people call bad the judge calls bad."""
+        return _share(self.true_negative, self.false_positive)
+
+    @property
+    def balanced_accuracy(self) -> float | None:
+        """The mean of both; .5 for a judge that says the same of all, or by chance."""
+        if self.sensitivity is None or self.specificity is None:
+            return None
+        return (self.sensitivity + self.specificity) / 2
+
+    @property
+    def macro_f1(self) -> float | None:
+        """The mean of F1 of yes and F1 of no; None where people never, or only, say yes."""
+        if self.balanced_accuracy is None:
+            return None
+        wrong = self.false_positive + self.false_negative
+        f1 = [2 * right / (2 * right + wrong) if right else 0.0 for right in (self.true_positive, self.true_negative)]
+        return sum(f1) / 2
+
+
+def _share(count: int, others: int) -> float | None:
+    return count / (count + others) if count + others else None
 
 
 def confusion(judge: Floats, human: Floats, judge_from: float, human_from: float) -> Confusion:
@@ -157,6 +187,25 @@ def confusion(judge: Floats, human: Floats, judge_from: float, human_from: float
     counts = np.bincount(2 * said.astype(np.intp) + is_so, minlength=4)
     true_negative, false_negative, false_positive, true_positive = (int(count) for count in counts)
     return Confusion(true_positive, false_positive, false_negative, true_negative)
+
+
+def auc(scores: Floats, is_positive: NDArray[np.bool_]) -> float | None:
+    """The area under the ROC curve: how often one of the positive cases has a higher score than one of the others, with
+    half a point for equal scores (Mann and Whitney's U).
+
+    Args:
+        scores: float64 [n].
+        is_positive: bool [n].
+
+    Returns:
+        0..1, .5 for chance; None without cases of both kinds.
+    """
+    n_positive = int(is_positive.sum())
+    n_pairs = n_positive * (len(scores) - n_positive)
+    if n_pairs == 0:
+        return None
+    total = float(ranks(scores, np.ones(len(scores)))[is_positive].sum())
+    return (total - n_positive * (n_positive + 1) / 2) / n_pairs
 
 
 def reaches(values: Floats, threshold: float) -> NDArray[np.bool_]:

@@ -1,10 +1,17 @@
 """Means with intervals, and percentiles.
 
 The interval of a (weighted) mean over cases goes by what is known of its values. Where their range is known, it is
-that of runner.metrics.bounded. Elsewhere it is BCa (bias-corrected and accelerated; Efron, Better bootstrap
-confidence intervals, JASA 82, 1987), and there is none for one case and for equal values. All columns with the same
-cases share their resamples, and the resamples of n cases depend on the seed and on n alone: an interval does not
-change when another metric is added.
+that of runner.metrics.bounded. Elsewhere there is none for equal values, and
+
+- values of which none is below 0 (costs, tokens, times) have long upper tails, of which a sample shows too little: the
+  interval is that of the studentised bootstrap (Hall, Theoretical comparison of bootstrap confidence intervals, Annals
+  of Statistics 16, 1988), whose upper limit takes the .5 % quantile where 2.5 % would be usual, since a sample that
+  misses the tail has too small a spread, too. Below 20 cases there is none
+- others have that of BCa (bias-corrected and accelerated; Efron, Better bootstrap confidence intervals, JASA 82, 1987),
+  from two cases on
+
+All columns with the same cases share their resamples, and the resamples of n cases depend on the seed and on n alone:
+an interval does not change when another metric is added.
 
 Resampled sums are exact: values are rounded to a grid so coarse that float64 holds every partial sum
 (2**-52 of n times the largest value, about 2e-11 at 100,000 cases in 0..1) and so fine that it does not
@@ -31,6 +38,10 @@ Floats = NDArray[np.float64]
 
 RESAMPLES = 2000
 CONFIDENCE = 0.95
+FEWEST_POSITIVE = 20  # cases (or clusters) of values that have a long tail
+UPPER_TAIL, LOWER_TAIL = 0.005, 0.025  # of studentised deviations, for the upper and the lower limit
+_ENDLESS = 1e9
+_NO_SPREAD = 1e-18  # of squared deviations: what rounding leaves of equal values
 _BLOCK = 1 << 20  # counts held at once: 8 MB
 _NORMAL = NormalDist()
 
@@ -88,8 +99,8 @@ def mean_intervals(
         clusters: of cases that depend on each other (default: none do).
 
     Returns:
-        (low, high), float64 [n_columns, 2]; NaN where the interval is unknown: one case, or equal values of a column
-        without a range.
+        (low, high), float64 [n_columns, 2]; NaN where the interval is unknown: of a column without a range, equal
+        values and fewer than `FEWEST_POSITIVE` cases of which none is below 0.
     """
     intervals = np.full((values.shape[1], 2), np.nan)
     is_bounded = np.zeros(len(intervals), dtype=bool) if ranges is None else fits(values, ranges)
@@ -99,17 +110,80 @@ def mean_intervals(
         intervals[is_bounded] = bounded_intervals(inside, ranges[is_bounded], mass, counted)
     if clusters is not None and not is_bounded.all():
         values, weights = _cluster_means(values, weights, clusters)
-    varied = np.flatnonzero((values != values[0]).any(axis=0) & ~is_bounded)
-    if len(varied) == 0:
-        return intervals
-    varied_values = values if len(varied) == values.shape[1] else values[:, varied]
-    mass = None if weights is None else weights[:, varied]
-    resampled = _resampled_means(varied_values, mass, seed, resamples)
-    for column, place in enumerate(varied):
-        weight = None if mass is None else mass[:, column]
-        value, without = mean(varied_values[:, column], weight), _means_without(varied_values[:, column], weight)
-        intervals[place] = bca_interval(resampled[:, column], float(value or 0.0), without)
+    is_varied = (values != values[0]).any(axis=0) & ~is_bounded
+    is_positive = (values >= 0).all(axis=0)
+    if len(values) >= FEWEST_POSITIVE:
+        positive = is_varied & is_positive
+        intervals[positive] = _studentised_intervals(*_columns(values, weights, positive), seed, resamples)
+    others = is_varied & ~is_positive
+    intervals[others] = bca_intervals(*_columns(values, weights, others), seed, resamples)
     return intervals
+
+
+def _columns(values: Floats, weights: Floats | None, chosen: NDArray[np.bool_]) -> tuple[Floats, Floats | None]:
+    if chosen.all():
+        return values, weights
+    return values[:, chosen], None if weights is None else weights[:, chosen]
+
+
+def bca_intervals(values: Floats, weights: Floats | None = None, seed: int = 0, resamples: int = RESAMPLES) -> Floats:
+    """95 % intervals of the means of columns by BCa.
+
+    Args:
+        values: float64 [n_cases, n_columns], finite; each column varies.
+        weights: float64 [n_cases, n_columns], > 0 (default: all equal).
+        seed: of the bootstrap.
+        resamples: of the bootstrap.
+
+    Returns:
+        (low, high), float64 [n_columns, 2].
+    """
+    intervals = np.empty((values.shape[1], 2))
+    if len(intervals) == 0:
+        return intervals
+    resampled = _resampled_means(values, weights, seed, resamples)
+    for column in range(len(intervals)):
+        weight = None if weights is None else weights[:, column]
+        value, without = mean(values[:, column], weight), _means_without(values[:, column], weight)
+        intervals[column] = bca_interval(resampled[:, column], float(value or 0.0), without)
+    return intervals
+
+
+def _studentised_intervals(values: Floats, weights: Floats | None, seed: int, resamples: int) -> Floats:
+    """Intervals of columns that vary and have no value below 0, float64 [n_columns, 2].
+
+    With e = v - mean, a resample has the deviation d = sum(w e) / sum(w) and the error
+    sqrt(sum(w^2 (e - d)^2)) / sum(w); where it has no spread, its deviation counts as infinite.
+    """
+    intervals = np.empty((values.shape[1], 2))
+    for column in range(len(intervals)):
+        weight = np.ones(len(values)) if weights is None else weights[:, column] / weights[:, column].max()
+        middle = float(mean(values[:, column], weight) or 0.0)
+        scale = float(np.abs(values[:, column] - middle).max())
+        deviations = (values[:, column] - middle) / scale
+        parts = _studentising_parts(deviations, weight)
+        drawn = _studentised(resampled_sums(parts, seed=seed, resamples=resamples))
+        error = scale * math.sqrt(float((weight**2 * deviations**2).sum())) / float(weight.sum())
+        ordered = np.sort(drawn)
+        low = middle - error * _quantile(ordered, 1 - LOWER_TAIL)
+        intervals[column] = max(low, 0.0), middle - error * _quantile(ordered, UPPER_TAIL)
+    return intervals
+
+
+def _studentising_parts(deviations: Floats, weight: Floats) -> Floats:
+    """What the deviation of a resample and its error are sums of, float64 [n_cases, 5]."""
+    square = weight**2
+    return np.column_stack([weight, weight * deviations, square, square * deviations, square * deviations**2])
+
+
+def _studentised(sums: Floats) -> Floats:
+    """Deviations of resamples in their errors, from their sums of `_studentising_parts`."""
+    mass, total, squares, cross, spread = sums.T
+    deviation = total / mass
+    variance = spread - 2 * deviation * cross + deviation**2 * squares
+    has_spread = variance > _NO_SPREAD * squares
+    error = np.sqrt(np.where(has_spread, variance, 1.0)) / mass
+    return np.asarray(np.where(has_spread, deviation / error, np.sign(deviation) * _ENDLESS))
 
 
 def _cluster_means(values: Floats, weights: Floats | None, clusters: Clusters) -> tuple[Floats, Floats]:

@@ -84,6 +84,7 @@ _SUBORDINATE_FIRST = compile_late(
 _QUOTED = compile_late(r"“[^”]*”|\"[^\"]*\"|‘[^’]*’|「[^」]*」|(?<!\w)'[^']*'(?!\w)")
 _WRAPPED = compile_late(r"^[\"'“‘「(\[]+([^\"”’」)\]]+)[\"'”’」)\].]+$")
 _NOISE = compile_late(r"\*{1,3}|_{2,3}|`|(?<=[가-힣])~(?=[가-힣])|[\U0001F300-\U0001FAFF]")
+_LABEL = compile_late(r"^[\w가-힣' ]{1,24}: (?=(?:not|no|un\w+|n/a|none|미\w+|없음|불명|확인|알 수)\b)", re.IGNORECASE)
 _SIGH = compile_late(r" ?(?:[ㅠㅜㅎㅋ]+|ㅈㅅ|~+(?= ))(?: |$)|[ㅠㅜㅎㅋ]+")
 _TAG = compile_late(  # what may follow the predicate: ", I'm afraid", ", 고객님"
     r"(?:, (?:i[’']?m (?:afraid|sorry)|i am (?:afraid|sorry)|i fear|sorry|apologies|unfortunately|sadly|alas|mate"
@@ -121,7 +122,7 @@ _GUESS = compile_late(
     r"|(?:원|명|개|년|시|분|일|월|번|살|회)(?: ?쯤| ?정도)\??$)",
     re.IGNORECASE,
 )
-_VALUE = compile_late(r"\d")
+_VALUE = compile_late(r"\d|[이삼사오육칠팔구십백천만억]{2,} ?(?:원|명|개|년|퍼센트|미터|킬로)")
 _NAME = compile_late(r"(?<=[a-z,;] )(?!I\b|AI\b)[A-Z][a-z]+")
 _NO_VALUE = compile_late(  # a year, a telephone number, an address, a name such as E52
     r"\b(?:19|20)\d\d(?!\d)(?:년)?|\+?\d[\d() ]*-[\d -]+|\S+@\S+|https?://\S+|[A-Za-z]+\d+|\d+/\d+"
@@ -226,13 +227,18 @@ def mark_refusal(answer: Answer, question: str) -> Answer:
     return replace(answer, refused=True)
 
 
+@lru_cache(maxsize=4096)  # of a question, its answer and their clauses, each asked for several times
+def _language(text: str) -> Language:
+    return detect_language(text)
+
+
 # --- the question -------------------------------------------------------------------------------------------
 
 
 @lru_cache(maxsize=8192)
 def _asks(question: str | None, what: str) -> bool:
     """Whether a question asks for something, as the cues of questions name it; without a question it does not."""
-    return question is not None and cues(detect_language(question)).questions[what].search(question.lower()) is not None
+    return question is not None and cues(_language(question)).questions[what].search(question.lower()) is not None
 
 
 def _asks_whether(question: str | None) -> bool:
@@ -276,15 +282,16 @@ def _denies_at_the_end(statements: Sequence[str], question: str) -> bool:
     before = [word for sentence in statements[:-1] for word in content_words(sentence)]
     if sum(not word.forms.isdisjoint(asked) for word in before) > 1 and not any(map(_limits_a_source, statements)):
         return False
-    return kind in ("know", "able") or any(not word.forms.isdisjoint(asked) for word in content_words(last))
+    denied = content_words(last)
+    return kind in ("know", "able") or not denied or any(not word.forms.isdisjoint(asked) for word in denied)
 
 
 def _lacks_number(answer: str, question: str) -> bool:
     """Whether a short answer to a question for a number or a time gives none, and speaks of sources, of what is lost,
     secret or vague, or of others who know."""
-    evidence = cues(detect_language(answer)).evidence
+    evidence = cues(_language(answer)).evidence
     plain = _expanded(answer)
-    if len(answer) > SHORT or cues(detect_language(answer)).after_all.search(plain):
+    if len(answer) > SHORT or cues(_language(answer)).after_all.search(plain):
         return False
     if not (evidence["soft"].search(plain) and evidence["meta"].search(plain)):
         return False
@@ -300,12 +307,12 @@ def _lacks_number(answer: str, question: str) -> bool:
 
 def _is_answer(kind: Kind, opening: str, question: str) -> bool:
     """Whether what reads like a refusal is what the question asks for."""
-    evidence = cues(detect_language(opening)).evidence
+    evidence = cues(_language(opening)).evidence
     of_speaker = evidence["speaks"].search(_expanded(opening)) is not None
     if (
         _asks(question, "wording")
         and not of_speaker
-        and (kind == "bare" or len(opening.split()) <= WORDING[detect_language(opening)])
+        and (kind == "bare" or len(opening.split()) <= WORDING[_language(opening)])
     ):
         return True
     if _asks(question, "denies") and _INDIRECT.search(opening) is None:
@@ -316,7 +323,7 @@ def _is_answer(kind: Kind, opening: str, question: str) -> bool:
         return True
     if kind == "pending" or _only_denies(opening, question):
         return True
-    patterns = cues(detect_language(opening)).questions
+    patterns = cues(_language(opening)).questions
     if _asks(question, "mentions") and patterns["mentions"].search(opening.lower()):
         return True
     stems = {match[0] for match in patterns["stems"].finditer(opening.lower())}
@@ -335,7 +342,7 @@ def _only_denies(opening: str, question: str) -> bool:
 
 def _answers(fact: str, opening: str, question: str | None) -> bool:
     """Whether a statement after an opening that leaves the question open answers it after all."""
-    after, before = cues(detect_language(fact)), cues(detect_language(opening))
+    after, before = cues(_language(fact)), cues(_language(opening))
     plain = _expanded(fact)
     if after.after_all.search(plain) or after.after_all.search(_without_opener(plain)):
         return True
@@ -366,7 +373,7 @@ def _plain_sentence(sentence: str) -> str:
     """The sentence without citations, Markdown, sighs, end marks and quoted words; marks around all of it are removed,
     too."""
     plain = _SIGH.sub("; ", _NOISE.sub("", without_citations(sentence))).strip(" \t-#>•")
-    plain = _QUOTED.sub("“”", _WRAPPED.sub(r"\1", plain))
+    plain = _LABEL.sub("", _QUOTED.sub("“”", _WRAPPED.sub(r"\1", plain)))
     return " ".join(plain.split()).strip(_END_MARKS)
 
 
@@ -387,7 +394,7 @@ def _kind(sentence: str) -> Kind:
 
 def _limits_a_source(clause: str) -> bool:
     """Whether a clause says where a source ends, or what alone it holds."""
-    plain, evidence = _expanded(clause), cues(detect_language(clause)).evidence
+    plain, evidence = _expanded(clause), cues(_language(clause)).evidence
     return evidence["limits"].search(plain) is not None and any(
         evidence[name].search(plain) for name in ("source", "tells")
     )
@@ -395,7 +402,7 @@ def _limits_a_source(clause: str) -> bool:
 
 def _is_partial(sentence: str) -> bool:
     """Whether a sentence says what a source holds only, and no value: "The plaque only gives the height"."""
-    plain, evidence = _expanded(sentence), cues(detect_language(sentence)).evidence
+    plain, evidence = _expanded(sentence), cues(_language(sentence)).evidence
     return (
         not _holds_value(sentence)
         and _NAME.search(sentence) is None
@@ -414,7 +421,7 @@ def _kind_of_clause(clause: str) -> Kind:
 
 
 def _is_korean(clause: str) -> bool:
-    return _HANGUL.search(clause) is not None and detect_language(clause) == "ko"
+    return _HANGUL.search(clause) is not None and _language(clause) == "ko"
 
 
 def _english_kind(clause: str) -> Kind:

@@ -16,6 +16,7 @@ from runner.metrics import statistics
 from runner.metrics.agreement import (
     alpha_of,
     alpha_terms,
+    auc,
     cohen_kappa,
     confusion,
     krippendorff_alpha,
@@ -147,10 +148,16 @@ def _decisions(pairs: Pairs, settings: Settings) -> dict[str, Any]:
     if steps is not None:
         first, second = (np.floor(values * steps + 0.5).astype(np.intp) for values in (pairs.judge, pairs.human))
         quadratic = cohen_kappa(first, second, steps + 1, "quadratic")
+    counts = confusion(pairs.judge, pairs.human, *thresholds)
     return {
         "kappa": cohen_kappa(by_judge, by_people, 2),
         "kappa_quadratic": quadratic,
-        "confusion": asdict(confusion(pairs.judge, pairs.human, *thresholds)),
+        "sensitivity": counts.sensitivity,
+        "specificity": counts.specificity,
+        "balanced_accuracy": counts.balanced_accuracy,
+        "macro_f1": counts.macro_f1,
+        "auc": auc(pairs.judge, by_people == 1),
+        "confusion": asdict(counts),
     }
 
 

@@ -18,7 +18,7 @@ from runner.config.components import build
 from runner.config.compose import Cell, plan_of
 from runner.config.options import options_of
 from runner.errors import EvaluationError, InputError
-from runner.metrics.agreement import ranks
+from runner.metrics import agreement
 from runner.report.blocks import EVERYWHERE, Note, Points, Table
 from runner.report.terminal import renderables
 from runner.run.selection import select_cases
@@ -163,12 +163,8 @@ def _shares(result: Mapping[str, Any]) -> dict[str, Any]:
 def auc(scores: Floats, unanswerable: Flags) -> float:
     """Probability that an answerable question scores higher than an unanswerable one, ties counting half; NaN without
     both."""
-    n, n_other = int(unanswerable.sum()), int((~unanswerable).sum())
-    if not n or not n_other:
-        return float("nan")
-    return float(
-        (ranks(scores, np.ones(len(scores)))[~unanswerable].sum() - n_other * (n_other + 1) / 2) / (n * n_other)
-    )
+    found = agreement.auc(scores, ~unanswerable)
+    return float("nan") if found is None else found
 
 
 def f1_below(scores: Floats, unanswerable: Flags, cut: float) -> float:

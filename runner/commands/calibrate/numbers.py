@@ -9,6 +9,7 @@ from typing import Any
 from runner.report import metric
 from runner.words.wording import LANGUAGES, Wording, wording, wording_of
 
+DECISIONS = ("sensitivity", "specificity", "balanced_accuracy", "macro_f1", "auc")  # good or not, at the thresholds
 NOT_RANDOM = 0.01  # p from which on labelled answers may be a random part of the run
 
 
@@ -54,6 +55,7 @@ def measures(entry: Mapping[str, Any], result: Mapping[str, Any], say: Wording) 
         "people_alpha": people.get("alpha"),
         "kappa": {"value": entry["kappa"]},
         "kappa_quadratic": None if entry["kappa_quadratic"] is None else {"value": entry["kappa_quadratic"]},
+        **{name: {"value": entry[name]} for name in DECISIONS if name in entry},
         "mean_judge": {"value": entry["mean_judge"]},
         "mean_human": {"value": entry["mean_human"]},
         "bias": entry["bias"],

@@ -107,6 +107,18 @@ def test_answers_to_one_question_are_one_group(tmp_path: Path) -> None:
     assert len({first, third, fourth}) == 3
 
 
+def test_answers_to_one_question_for_all_are_grouped_by_document(tmp_path: Path) -> None:
+    one = [GOOD | {"id": str(n), "group": "", "contexts": [f"document {n // 2}"]} for n in range(6)]
+    labels, _ = read(tmp_path, *one)
+    assert len({answer.group for answer in labels.answers}) == 3
+    assert labels.answers[0].group == labels.answers[1].group != labels.answers[2].group
+    for other in ({"id": "6", "question": "언제?"}, {"id": "6", "group": "g"}):
+        labels, _ = read(tmp_path, *one, GOOD | {"group": ""} | other)
+        assert len({answer.group for answer in labels.answers[:6]}) == 1
+    labels, _ = read(tmp_path, *(line | {"contexts": ["the only one"]} for line in one))
+    assert len({answer.group for answer in labels.answers}) == 1
+
+
 def test_ratings_under_other_names_and_those_that_nobody_asked_for(tmp_path: Path) -> None:
     lines = [
         GOOD | {"ratings": {"grounded": 0.5, "tone": 9}},

@@ -14,6 +14,7 @@ from runner.metrics.agreement import (
     Confusion,
     alpha_of,
     alpha_terms,
+    auc,
     cohen_kappa,
     confusion,
     krippendorff_alpha,
@@ -100,6 +101,28 @@ def test_pooled_sd():
     assert pooled_sd(votes[2:]) is None
     whole = np.random.default_rng(1).random((9, 4))
     assert pooled_sd(whole) == pytest.approx(math.sqrt(np.mean(np.var(whole, axis=1, ddof=1))))
+
+
+def test_decisions_against_scikit_learn():
+    metrics = pytest.importorskip("sklearn.metrics")
+    random = np.random.default_rng(4)
+    for _ in range(20):
+        judge, human = np.round(random.random(30), 1), np.round(random.random(30), 1)
+        said, is_so = judge >= 0.5, human >= 0.7
+        counts = confusion(judge, human, 0.5, 0.7)
+        assert counts.sensitivity == pytest.approx(metrics.recall_score(is_so, said))
+        assert counts.specificity == pytest.approx(metrics.recall_score(~is_so, ~said))
+        assert counts.balanced_accuracy == pytest.approx(metrics.balanced_accuracy_score(is_so, said))
+        assert counts.macro_f1 == pytest.approx(metrics.f1_score(is_so, said, average="macro"))
+        assert auc(judge, is_so) == pytest.approx(metrics.roc_auc_score(is_so, judge))
+
+
+def test_decisions_of_one_kind_only():
+    all_good = Confusion(3, 0, 1, 0)
+    assert (all_good.sensitivity, all_good.specificity) == (0.75, None)
+    assert (all_good.balanced_accuracy, all_good.macro_f1) == (None, None)
+    assert Confusion(0, 2, 3, 0).macro_f1 == 0.0
+    assert auc(np.array([0.1, 0.9]), np.array([True, True])) is None
 
 
 def test_kappa_by_hand():

@@ -13,8 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.metrics.statistics import (
+    FEWEST_POSITIVE,
     _means_without,
     bca_interval,
+    bca_intervals,
     mean,
     mean_intervals,
     percentiles,
@@ -51,11 +53,16 @@ def test_nothing_tells_the_interval_of_equal_values_without_a_range(values):
 
 
 def test_columns_with_a_range_and_without_one_stand_side_by_side():
-    values = np.column_stack([np.ones(10), np.ones(10), np.arange(10.0), np.arange(10.0) / 9])
+    values = np.column_stack([np.ones(25), np.ones(25), np.arange(25.0), np.arange(25.0) / 24])
     ranges = np.array([(0.0, 1.0), (-np.inf, np.inf), (0.0, 1.0), (0.0, np.inf)])  # values of the third lie outside
     found = mean_intervals(values, ranges=ranges, seed=1)
-    assert found[0] == pytest.approx((0.025**0.1, 1.0)) and np.isnan(found[1]).all()
+    assert found[0] == pytest.approx((0.025 ** (1 / 25), 1.0)) and np.isnan(found[1]).all()
     assert found[2:].tolist() == mean_intervals(values[:, 2:], seed=1).tolist()
+
+
+def bca(values, weights=None, **options):
+    low, high = bca_intervals(values[:, None], None if weights is None else weights[:, None], **options)[0]
+    return low, high
 
 
 SAMPLES = {
@@ -71,7 +78,7 @@ SAMPLES = {
 @pytest.mark.parametrize("kind", SAMPLES)
 def test_against_scipy(kind, n):
     values = SAMPLES[kind](np.random.default_rng(n), n)
-    low, high = mean_interval(values, seed=1, resamples=20_000)
+    low, high = bca(values, seed=1, resamples=20_000)
     expected = scipy.stats.bootstrap(
         (values,), np.mean, method="BCa", n_resamples=20_000, random_state=np.random.default_rng(2), batch=2000
     ).confidence_interval
@@ -102,21 +109,21 @@ def test_where_no_case_matters_more_than_another_the_limits_are_percentiles():
 
 def test_resampled_means_that_equal_the_mean_but_for_rounding_count_as_equal():
     whole = np.random.default_rng(3).integers(0, 4, 11).astype(float)
-    low, high = mean_interval(whole, seed=1)
-    assert mean_interval(whole / 3, seed=1) == pytest.approx((low / 3, high / 3), abs=1e-9)
-    assert mean_interval(whole / 7, seed=1) == pytest.approx((low / 7, high / 7), abs=1e-9)
+    low, high = bca(whole, seed=1)
+    assert bca(whole / 3, seed=1) == pytest.approx((low / 3, high / 3), abs=1e-9)
+    assert bca(whole / 7, seed=1) == pytest.approx((low / 7, high / 7), abs=1e-9)
 
 
 def test_tiny_values_have_an_interval_too():
     values = np.array([0.0, 1e-200, 3e-200, 0.0, 1e-200])
-    assert np.array(mean_interval(values, seed=1)) * 1e200 == pytest.approx(mean_interval(values * 1e200, seed=1))
+    assert np.array(bca(values, seed=1)) * 1e200 == pytest.approx(bca(values * 1e200, seed=1))
 
 
 def test_weights_are_those_of_repeated_observations_in_the_estimate():
     """A weighted mean resamples cases, not observations: an interval for pairs (2 tp, predicted + actual)."""
     random = np.random.default_rng(5)
     values, weights = random.random(200), random.integers(1, 4, 200).astype(float)
-    low, high = mean_interval(values, weights, seed=1, resamples=20_000)
+    low, high = bca(values, weights, seed=1, resamples=20_000)
     expected = scipy.stats.bootstrap(
         (values, weights),
         lambda v, w, axis: (v * w).sum(axis=axis) / w.sum(axis=axis),
@@ -134,7 +141,7 @@ def test_weights_are_those_of_repeated_observations_in_the_estimate():
 def test_ninety_five_of_a_hundred_intervals_cover_the_true_mean(kind):
     truth = {"skewed": 1.0, "yes or no": 0.2}[kind]
     samples = np.column_stack([SAMPLES[kind](np.random.default_rng(seed), 97) for seed in range(1000)])
-    low, high = mean_intervals(samples, seed=3, resamples=1000).T
+    low, high = bca_intervals(samples, seed=3, resamples=1000).T
     covered = np.mean((low <= truth) & (truth <= high))
     assert 0.92 <= covered <= 0.97
 
@@ -201,8 +208,55 @@ def test_an_interval_lies_within_the_values(pairs):
         mean_interval(values, weights, seed=0, resamples=50),
     ):
         low, high = interval
-        if (values == values[0]).all():
+        if (values == values[0]).all() or (values >= 0).all():
             assert np.isnan(interval).all()
             continue
         slack = 1e-9 * np.abs(values).max()
         assert values.min() - slack <= low <= high <= values.max() + slack
+
+
+# --- values that are not below 0 ---------------------------------------------------------------------
+
+
+def test_the_studentised_interval_by_plain_loops():
+    """Every resample by itself: its deviation in errors of its own."""
+    random = np.random.default_rng(8)
+    values, weights = random.lognormal(size=25), random.integers(1, 4, 25).astype(float)
+    low, high = mean_interval(values, weights, seed=1, resamples=300)
+    middle = np.average(values, weights=weights)
+
+    def error(v, w):
+        return np.sqrt((w**2 * (v - np.average(v, weights=w)) ** 2).sum()) / w.sum()
+
+    drawn = []
+    for counts in np.vstack(list(resampled_counts(25, seed=1, resamples=300))):
+        places = np.repeat(np.arange(25), counts.astype(int))
+        v, w = values[places], weights[places]
+        drawn.append((np.average(v, weights=w) - middle) / error(v, w))
+    by_hand = middle - error(values, weights) * np.quantile(drawn, [0.975, 0.005])
+    assert (low, high) == pytest.approx((max(by_hand[0], 0.0), by_hand[1]))
+
+
+def test_too_few_costs_have_no_interval():
+    costs = np.random.default_rng(1).lognormal(size=FEWEST_POSITIVE)
+    assert np.isnan(mean_interval(costs[1:], seed=1)).all()
+    assert np.isfinite(mean_interval(costs, seed=1)).all()
+    assert np.isfinite(mean_interval(costs[1:] - 1, seed=1)).all()  # some are below 0
+
+
+def test_an_interval_of_costs_follows_their_unit_and_does_not_fall_below_zero():
+    costs = np.append(np.zeros(40), [1.0, 30.0])
+    low, high = mean_interval(costs, seed=1)
+    assert 0.0 <= low < costs.mean() < high
+    assert mean_interval(costs * 1e-6, seed=1) == pytest.approx((low * 1e-6, high * 1e-6))
+
+
+def test_a_long_tail_is_covered():
+    """200 samples of 50 lognormal costs: BCa covers fewer than nine of ten."""
+    samples = np.random.default_rng(3).lognormal(0, 1.25, (50, 200))
+    truth = np.exp(1.25**2 / 2)
+    covered, by_bca = (
+        np.mean((low <= truth) & (truth <= high))
+        for low, high in (mean_intervals(samples, seed=3, resamples=500).T, bca_intervals(samples, seed=3).T)
+    )
+    assert covered >= 0.92 and by_bca < 0.9

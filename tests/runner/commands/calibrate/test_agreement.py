@@ -46,6 +46,10 @@ def test_by_hand():
         "true_negative": 1,
     }
     assert found["kappa"] == pytest.approx((0.75 - 0.5) / (1 - 0.5))
+    assert (found["sensitivity"], found["specificity"]) == (2 / 3, 1.0)
+    assert found["balanced_accuracy"] == pytest.approx(5 / 6)
+    assert found["macro_f1"] == pytest.approx((4 / 5 + 2 / 3) / 2)
+    assert found["auc"] == 1.0  # .2 is below .9, .6 and .3
     assert [miss["id"] for miss in found["worst"]] == ["d", "c", "a", "b"]  # off by .45, .2, .1, .1
     assert found["worst"][0] == {"id": "d", "judge": 0.3, "human": 0.75}
 
