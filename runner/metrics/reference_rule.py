@@ -70,6 +70,7 @@ _CODE = compile_late(
 )
 _KOREAN_SENTENCE = compile_late(r"[가-힣](?:다|요|음|함)[.\s]*$")
 _BETWEEN_ITEMS = compile_late(r"\s*[,·;]\s*(?:and |및 )?|\s+(?:and|&|및|그리고)\s+|(?<=[가-힣])[와과] ")
+_WHOLE_NUMBER = compile_late(r"(?<![\d.])\d+(?![\d.]\d|\d)")
 _HAS_LETTER = compile_late(r"\w")
 _NAME = compile_late(r"[A-Z][\w'-]+(?: [A-Z][\w'-]*\.?)+")
 _NAMES = compile_late(r"(?=\b([A-Z][\w'-]+) ([A-Z][\w'-]+))")
@@ -353,7 +354,12 @@ def _has_number(amount: Amount, answer: str) -> bool:
     """Whether the number of an amount stands in the answer by its own borders, whatever its unit."""
     if math.isnan(amount.number) or amount.number % 1:
         return False
-    return re.search(rf"(?<![\d.]){int(amount.number)}(?![\d.]\d|\d)", read_text(answer).plain) is not None
+    return str(int(amount.number)) in _whole_numbers(answer)
+
+
+@lru_cache(maxsize=1024)
+def _whole_numbers(answer: str) -> frozenset[str]:
+    return frozenset(_WHOLE_NUMBER.findall(read_text(answer).plain))
 
 
 def _is_instead(other: Amount, mine: Amount) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from runner.text.matching import is_article, read_text
+from runner.text.matching import ARTICLES, is_article, read_text
 from runner.text.patterns import compile_late
 from runner.text.words import forms as word_forms
 
@@ -23,7 +23,9 @@ _WORD = compile_late(r"-?\d+(?:\.\d+)*|[가-힣]+|[^\W\d_가-힣]+(?:'[^\W\d_]+)
 def words(text: str) -> tuple[str, ...]:
     """Words and numbers of a folded text in order, articles of English left out."""
     read = read_text(text)
-    matches = (match for match in _WORD.finditer(read.plain) if not is_article(read, match.span()))
+    matches = (
+        match for match in _WORD.finditer(read.plain) if match[0] not in ARTICLES or not is_article(read, match.span())
+    )
     return tuple(match[0].removesuffix("'s") for match in matches)
 
 

@@ -48,6 +48,8 @@ from runner.text.words import forms as word_forms
 Span = tuple[int, int]
 
 _ARTICLE = compile_late(r"^(?:[Aa]n?|[Tt]he) (?=[^\W_가-힣]{2}|\d)")
+_FOLDED_ARTICLE = compile_late(r"(?:an?|the) ")
+_OPTIONAL = str.maketrans("", "", " -.")
 _HANGUL = compile_late(r"[가-힣]")
 _LETTER = compile_late(rf"[^\W\d가-힣{NO_SPACES}]")  # of a script that puts spaces between words, but Hangul
 _REST = compile_late(r"[가-힣]*")
@@ -91,7 +93,7 @@ _WORD = compile_late(
     rf"|[가-힣]+|[{NO_SPACES}]+"
 )
 _A = compile_late(r"\ba\b")
-_ARTICLES = frozenset(("a", "an", "the"))
+ARTICLES = frozenset(("a", "an", "the"))
 _ARTICLE_OF_WORD = compile_late(r" ?[\"'(]?(?!(?:is|was|are|were|and|or|has|had|have|as|because|but)\b)[^\W_가-힣]{2}")
 _POSSESSIVES = frozenset(
     (
@@ -347,7 +349,7 @@ def is_label(text: Text, span: Span) -> bool:
 def is_article(text: Text, span: Span) -> bool:
     """Whether a word is an article: in front of another word, in small letters or at the head of a sentence."""
     word = text.plain[span[0] : span[1]]
-    if word not in _ARTICLES or not _ARTICLE_OF_WORD.match(text.plain, span[1]):
+    if word not in ARTICLES or not _ARTICLE_OF_WORD.match(text.plain, span[1]):
         return False
     heads = not text.plain[: span[0]].rstrip("\"'( ") or text.plain[: span[0]].rstrip("\"'( ")[-1] in ".!?:"
     return heads or text.cased[span[0]].islower()
@@ -358,11 +360,19 @@ def is_article(text: Text, span: Span) -> bool:
 
 def _occurrences(plain: str, form: str) -> Iterator[Span]:
     """All occurrences of a form, overlapping ones too."""
-    pattern = _pattern(form)
+    pattern = _pattern(form) if _squeezed(read_text(form).plain, article=True) in _squeezed(plain) else None
     match = pattern.search(plain) if pattern else None
     while pattern and match:
         yield match.span()
         match = pattern.search(plain, match.start() + 1)
+
+
+@lru_cache(maxsize=8192)
+def _squeezed(plain: str, *, article: bool = False) -> str:
+    """A text without what a pattern makes optional: where that of a form is not in that of a text, no pattern need be
+    compiled. `article`: without the one in front."""
+    start = _FOLDED_ARTICLE.match(plain) if article else None
+    return (plain[start.end() :] if start else plain).translate(_OPTIONAL)
 
 
 @lru_cache(maxsize=65536)
@@ -566,7 +576,7 @@ def _units(text: Text) -> tuple[_Unit, ...]:
             continue
         word = match[0].replace("’", "'").removesuffix("'s")
         stem = _stem(word) if _LETTER.search(word) else ""
-        is_skipped = word in _POSSESSIVES or (word in _ARTICLES and is_article(text, match.span()))
+        is_skipped = word in _POSSESSIVES or (word in ARTICLES and is_article(text, match.span()))
         words.append(_Unit(*match.span(), word, stem, is_skipped=is_skipped))
     return tuple(sorted([*numbers, *words], key=lambda unit: unit.start))
 
