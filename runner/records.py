@@ -506,10 +506,12 @@ class Scores:
 @dataclass(frozen=True, slots=True)
 class Timing:
     """How long one stage took; None where it was not timed alone. Only live ones (no cache, first attempt) count in
-    percentiles; a stored ranking is as live as it was in the run that made it."""
+    percentiles; a stored ranking is as live as it was in the run that made it. `ms`: of the exchange that brought
+    the result, `repeated_ms`: with the attempts and pauses before it; None where the first attempt did."""
 
     ms: float | None
     live: bool = True
+    repeated_ms: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

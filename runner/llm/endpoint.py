@@ -86,11 +86,14 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class EndpointReply:
-    """The JSON of a reply, None for an empty one. `waited_s` was spent before the attempt that brought it."""
+    """The JSON of a reply, None for an empty one. `waited_s` was spent before the attempt that brought it, `repeated_s`
+    of it from the first attempt on; `took_s`: from sending the request to the end of the reply."""
 
     content: Any
     attempts: int
     waited_s: float
+    took_s: float
+    repeated_s: float = 0.0
 
 
 class Endpoint:
@@ -139,14 +142,15 @@ class Endpoint:
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
         """Raises InputError where a header is missing."""
-        from aiohttp import ClientSession, ClientTimeout
+        from aiohttp import ClientSession, ClientTimeout, TCPConnector
 
         if problems := self.problems():
             raise InputError(str(problems[0]))
         if not self._users:
             connect_s = min(self._timeout_s, CONNECT_S)
             timeout = ClientTimeout(total=self._timeout_s, sock_connect=connect_s)
-            self._session = ClientSession(timeout=timeout, headers=self._secret_headers)
+            unlimited = TCPConnector(limit=0)  # the limiter counts requests; a second queue would count as latency
+            self._session = ClientSession(timeout=timeout, headers=self._secret_headers, connector=unlimited)
         self._users += 1
         try:
             yield
@@ -190,15 +194,17 @@ class Endpoint:
     ) -> EndpointReply:
         """The same with what it took. A `toll` is entered before each attempt, lost by those that bring nothing, and
         for the caller to pay. `fault_in`: what is wrong with the JSON of a reply, in words; such an attempt failed."""
-        began, attempts, failures, throttled_since = time.perf_counter(), 0, 0, 0.0
+        began, first_sent_at = time.perf_counter(), 0.0
+        attempts, failures, throttled_since = 0, 0, 0.0
         while True:
             ticket = await self._enter(toll)
             sent_at = time.perf_counter()
+            first_sent_at = first_sent_at or sent_at
             attempts += 1
             reply = await self._attempt(request, ticket, toll, fault_in)
             if reply.is_fine or (missing_is_fine and reply.status == 404):
                 self._answered.add(request.name)
-                return EndpointReply(reply.content, attempts, sent_at - began)
+                return EndpointReply(reply.content, attempts, sent_at - began, reply.took_s, sent_at - first_sent_at)
             if toll is not None:
                 toll.lose(may_be_billed=False)
             if reply.status == 429:
@@ -252,7 +258,7 @@ class Endpoint:
         headers = {"Content-Type": "application/json"} if request.body is not None else {}
         headers |= {request.key_header: request.key} if request.key else {}
         data = None if request.body is None else orjson.dumps(request.body)
-        say = self._say
+        say, sent_at = self._say, time.perf_counter()
         try:
             async with self._session.request(
                 request.method,
@@ -261,7 +267,8 @@ class Endpoint:
                 headers=headers,
                 allow_redirects=False,
             ) as response:
-                return await self._read(response)
+                reply = await self._read(response)
+            return replace(reply, took_s=time.perf_counter() - sent_at)
         except ClientConnectorError as error:
             is_refused = isinstance(error.os_error, ConnectionRefusedError)
             reason = say("service.refused") if is_refused else str(error.os_error)
@@ -351,6 +358,7 @@ class _Reply:
     charset: str | None = None
     content: Any = None
     fault: str = ""
+    took_s: float = 0.0
 
     @property
     def is_success(self) -> bool:

@@ -72,7 +72,8 @@ class Usage:
 @dataclass(frozen=True, slots=True)
 class ChatReply:
     """`text`: as the server sent it (`read` takes it apart). `attempts`: requests sent for it in this run (0: from the
-    cache). `waited_s`: time in the queue before the last attempt. `limit`: the most tokens allowed; None where the
+    cache). `waited_s`: time in the queue before the last attempt, `repeated_s`: its part from the first attempt on,
+    `took_s`: of the last attempt, from sending it to its reply. `limit`: the most tokens allowed; None where the
     request named no limit. `thought`: what the server sent apart from the text, as `reasoning_content`."""
 
     text: str
@@ -84,6 +85,8 @@ class ChatReply:
     waited_s: float = 0.0
     limit: int | None = None
     thought: str = ""
+    took_s: float = 0.0
+    repeated_s: float = 0.0
 
     def read(self, question: str = "") -> Reply:
         """The answer of the reply to a question, apart from thoughts and the like."""
@@ -101,17 +104,20 @@ class ChatReply:
 
     # Written out, as each reply is changed and `dataclasses.replace` takes four times as long.
 
-    def as_live(self, usage: Usage, attempts: int, waited_s: float, limit: int | None) -> ChatReply:
+    def as_live(
+        self, usage: Usage, attempts: int, limit: int | None, *, waited_s: float, took_s: float, repeated_s: float
+    ) -> ChatReply:
         """The reply as one that has just arrived."""
         told = self.text, self.finish_reason, self.refusal, usage, self.calls
-        return ChatReply(*told, attempts, waited_s, limit, self.thought)
+        return ChatReply(*told, attempts, waited_s, limit, self.thought, took_s, repeated_s)
 
     def within(self, limit: int | None) -> ChatReply:
         """The reply as it would be to a request with this limit."""
         if limit == self.limit:
             return self
         told = self.text, self.finish_reason, self.refusal, self.usage, self.calls
-        return ChatReply(*told, self.attempts, self.waited_s, limit, self.thought)
+        times = self.took_s, self.repeated_s
+        return ChatReply(*told, self.attempts, self.waited_s, limit, self.thought, *times)
 
     @property
     def broke_off(self) -> bool:

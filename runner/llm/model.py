@@ -163,10 +163,12 @@ class Model:
         if stored_reply is not None:
             return self._reused_reply(reply_from_json(stored_reply), key)
         self._check_may_ask()
+        began = time.perf_counter()
         reply, is_shared = await self._door.once(key, lambda: self._fetch(request, body, key))
         if is_shared or reply.cached:
             return self._reused_reply(reply, key)
-        stopwatch.note(waited_s=reply.waited_s, live=reply.attempts == 1)
+        waited_s = time.perf_counter() - began - reply.took_s
+        stopwatch.note(waited_s=waited_s, live=reply.attempts == 1, repeated_s=reply.repeated_s)
         metering.note(self.role, key, self._cost(reply.usage))
         return reply
 
@@ -205,7 +207,7 @@ class Model:
                 f"{self.name} at {self.provider.address} sends vectors of {max(lengths)} numbers, asked for "
                 f"{dimensions}; dimensions=null takes them as they are"
             )
-        stopwatch.note(waited_s=answer.waited_s, live=answer.attempts == 1)
+        stopwatch.note(waited_s=answer.waited_s, live=answer.attempts == 1, repeated_s=answer.repeated_s)
         self._note_embedding(
             body, texts, EmbeddingCall(self._cost_of_texts, prefix, began, answer.attempts, max(lengths, default=0))
         )
@@ -292,7 +294,8 @@ class Model:
                 reply_usage = reply.usage
         finally:
             self._pay(toll, usage, answer.attempts)
-        return reply.as_live(reply_usage, answer.attempts, answer.waited_s, _limit(body))
+        times = {"waited_s": answer.waited_s, "took_s": answer.took_s, "repeated_s": answer.repeated_s}
+        return reply.as_live(reply_usage, answer.attempts, _limit(body), **times)
 
     def _read(self, read: Callable[[Mapping[str, Any]], T]) -> Callable[[Mapping[str, Any]], T]:
         """Tells once of a server whose counts of tokens cannot be."""

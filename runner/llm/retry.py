@@ -46,11 +46,14 @@ class Patience:
 
 @dataclass(frozen=True, slots=True)
 class AttemptResult(Generic[T]):
-    """`content` is what was read; `waited_s` was spent before the attempt that brought it."""
+    """`content` is what was read; `waited_s` was spent before the attempt that brought it, `repeated_s` of it from the
+    first attempt on; `took_s`: of that attempt."""
 
     content: T
     attempts: int
     waited_s: float
+    took_s: float
+    repeated_s: float = 0.0
 
 
 @dataclass(slots=True)
@@ -85,13 +88,16 @@ class Retry:
         this one."""
         self.provider.connect()
         refused = self._refused.setdefault(str(body["model"]), Counter())
-        began, tries = time.perf_counter(), _Tries()
+        began, first_sent_at, tries = time.perf_counter(), 0.0, _Tries()
         while True:
             ticket = await self._enter(tokens, toll)
             sent_at, accepted = time.perf_counter(), accepted_body(body, refused)
+            first_sent_at = first_sent_at or sent_at
             tries.attempts += 1
             try:
-                content = read(await self.provider.send(path, accepted))
+                reply = await self.provider.send(path, accepted)
+                took_s = time.perf_counter() - sent_at
+                content = read(reply)
             except Exception as error:
                 verdict = verdict_on(error, accepted)
             except BaseException:  # cancelled; the server may still answer
@@ -101,7 +107,7 @@ class Retry:
             else:
                 self._limiter.release(ticket, "answered")
                 self._failed_in_a_row, self._answered_at = 0, time.monotonic()
-                return AttemptResult(content, tries.attempts, sent_at - began)
+                return AttemptResult(content, tries.attempts, sent_at - began, took_s, sent_at - first_sent_at)
             toll.lose(may_be_billed=verdict.may_be_billed)
             self._limiter.release(
                 ticket, "throttled" if verdict.kind == "throttled" else "failed", retry_after_s=self._bearable(verdict)

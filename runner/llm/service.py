@@ -10,6 +10,7 @@ import asyncio
 import hashlib
 import math
 import re
+import time
 import zlib
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -150,7 +151,7 @@ class Service:
         return self._read(reply, key, form)
 
     async def _ask(self, key: bytes, send: Send, form: ReplyForm) -> ChatReply:
-        cache = self._door.cache
+        cache, began = self._door.cache, time.perf_counter()
         if (stored := cache.find(key)) is not None:
             return self._reused_reply(reply_from_json(stored), key, form)
         if cache.mode == "replay":
@@ -164,7 +165,7 @@ class Service:
         )
         if is_shared or reply.cached:
             return self._reused_reply(reply, key, form)
-        stopwatch.note(waited_s=reply.waited_s, live=reply.attempts == 1)
+        self._note_time(reply, began)
         metering.note(self.role, key, form.cost(_content(reply)))
         return reply
 
@@ -173,14 +174,19 @@ class Service:
         received = await send(toll, hashlib.sha256(key).hexdigest()[:32])
         cost = form.cost(received.content)
         text = self._encode(received, toll, cost)
-        reply = ChatReply(text, None, None, cost.usage, attempts=received.attempts, waited_s=received.waited_s)
+        reply = _with_times(ChatReply(text, None, None, cost.usage), received)
         try:
             stored_reply = reply_from_json(self._door.cache.store(key, reply_to_json(reply, cost.usage)))
         finally:
             toll.pay(cost, received.attempts - 1)
             if cost.nano_usd is not None:
                 self._door.note_live(cost)
-        return replace(stored_reply, attempts=received.attempts, waited_s=received.waited_s)
+        return _with_times(stored_reply, received)
+
+    def _note_time(self, reply: ChatReply, began: float) -> None:
+        """The latency is that of the exchange: all else since `began` is the wait of this process."""
+        waited_s = time.perf_counter() - began - reply.took_s
+        stopwatch.note(waited_s=waited_s, live=reply.attempts == 1, repeated_s=reply.repeated_s)
 
     def _encode(self, received: EndpointReply, toll: Toll, cost: Cost) -> str:
         """The reply as it is stored. Raises ReplyError for one that cannot be, which is paid all the same."""
@@ -462,6 +468,17 @@ def _entries(expression: str, reply: Any, *, or_texts: bool) -> Any:
     return [entry if or_texts and isinstance(entry, str) else row[0] for entry, row in zip(entries, rows, strict=True)]
 
 
+def _with_times(reply: ChatReply, received: EndpointReply) -> ChatReply:
+    """The reply with what its requests took."""
+    return replace(
+        reply,
+        attempts=received.attempts,
+        waited_s=received.waited_s,
+        took_s=received.took_s,
+        repeated_s=received.repeated_s,
+    )
+
+
 def _is_count(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST
 
@@ -499,13 +516,14 @@ class Calls:
             with stopwatch.in_line():
                 await toll.enter()
             try:
+                sent_at = time.perf_counter()
                 async with asyncio.timeout(self.timeout_s):
                     content = await call()
             except BaseException:
                 toll.lose(may_be_billed=False)
                 raise
             ending = "answered"
-            return EndpointReply(content, 1, waited_s)
+            return EndpointReply(content, 1, waited_s, time.perf_counter() - sent_at)
         finally:
             self._limiter.release(ticket, ending)
 

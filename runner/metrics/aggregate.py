@@ -105,7 +105,8 @@ def latency(rows: Rows) -> dict[str, dict[str, float | int | None]]:
         rows: of the journal.
 
     Returns:
-        `{stage: {"p50_ms", "p95_ms", "n"}}` over live timings, and `case` over whole cases.
+        `{stage: {"p50_ms", "p95_ms", "n"}}` over live timings, and `case` over whole cases. Where some needed a second
+        attempt, also their number `n_repeated` and `p95_repeated_ms`, over the live ones and these with all attempts.
     """
     times = Times()
     for row in rows:
@@ -114,30 +115,49 @@ def latency(rows: Rows) -> dict[str, dict[str, float | int | None]]:
 
 
 class Times:
-    """Live timings of rows as they pass."""
+    """Live timings of rows as they pass, and those of what needed a second attempt."""
 
     def __init__(self) -> None:
         self._times: dict[str, array[float]] = {"case": array("d")}
+        self._repeated: defaultdict[str, array[float]] = defaultdict(lambda: array("d"))
 
     def add(self, row: Row | Mapping[str, Any]) -> None:
         """Count a row."""
-        all_live, times, field_of = True, self._times, _reader(row)
+        all_live, all_sent, more_ms = True, True, 0.0
+        times, field_of = self._times, _reader(row)
         for stage, timing in (field_of("timings") or {}).items():
             part_of = _reader(timing)
             ms, is_live = part_of("ms"), part_of("live")
             if is_live is False:
-                all_live = False
+                all_live, repeated_ms = False, part_of("repeated_ms")
+                if repeated_ms is None or ms is None:
+                    all_sent = False
+                else:
+                    self._repeated[stage].append(repeated_ms)
+                    more_ms += repeated_ms - ms
             elif ms is not None:
                 if stage not in times:
                     times[stage] = array("d")
                 times[stage].append(ms)
         whole = field_of("latency_ms")
-        if whole is not None and all_live and (field_of("status") or "ok") == "ok":
+        if whole is None or (field_of("status") or "ok") != "ok":
+            return
+        if all_live:
             times["case"].append(whole)
+        elif all_sent:
+            self._repeated["case"].append(whole + more_ms)
 
     def percentiles(self) -> dict[str, dict[str, float | int | None]]:
         """The percentiles by stage."""
-        return {stage: _percentiles(self._times[stage]) for stage in sorted(self._times)}
+        stages = sorted({*self._times, *self._repeated})
+        return {stage: self._of_stage(stage) for stage in stages}
+
+    def _of_stage(self, stage: str) -> dict[str, float | int | None]:
+        times, repeated = self._times.get(stage, array("d")), self._repeated.get(stage)
+        if not repeated:
+            return _percentiles(times)
+        (p95_ms,) = statistics.percentiles(times + repeated, (95,))
+        return {**_percentiles(times), "n_repeated": len(repeated), "p95_repeated_ms": p95_ms}
 
 
 def cost(rows: Rows) -> dict[str, Any]:

@@ -19,8 +19,11 @@ def cost(document: Document) -> Section | None:
         return None
     rows: list[list[str | Cell]] = [[*_row(say.name("role", use.role), use, say)] for use in uses]
     if len(uses) > 1:
-        live, cached = (usage.total(parts) for parts in ([use.live for use in uses], [use.cached for use in uses]))
-        rows.append([Cell(text, "strong") for text in _row(say("cost.total"), Use("", "", live, cached), say)])
+        live, cached, unanswered = (
+            usage.total(getattr(use, source) for use in uses) for source in ("live", "cached", "unanswered")
+        )
+        together = Use("", "", live, cached, unanswered)
+        rows.append([Cell(text, "strong") for text in _row(say("cost.total"), together, say)])
     lost = usage.unanswered_notes(uses, say, "cost.unanswered_explain")
     notes = [*_of_a_case(document), say("cost.explain"), *lost, *_prices(document, uses)]
     table = Table([say(f"cost.{name}") for name in HEADERS], rows, right=range(2, len(HEADERS)))
@@ -28,7 +31,7 @@ def cost(document: Document) -> Section | None:
 
 
 def _row(name: str, use: Use, say: Wording) -> list[str]:
-    live, cached = use.live, use.cached
+    live, cached = use.all_requests, use.cached
     counts = (live.requests, live.retries, live.input_tokens, live.output_tokens)
     saved = f"{cached.requests:,}", usage.money(cached, say)
     return [name, use.model, *(f"{count:,}" for count in counts), usage.money(live, say), *saved]

@@ -138,7 +138,7 @@ def cost(document: Document) -> list[tuple[str, str]]:
     say, run, uses = document.say, document.run, usage.uses(document.summary)
     rows = [(say("ran.models"), models_line(run, say))] if usage.models(run) else []
     if uses:
-        rows.append((say("cost.cost"), usage.spending(usage.total(use.live for use in uses), say)))
+        rows.append((say("cost.cost"), usage.spending(usage.total(use.all_requests for use in uses), say)))
         saved = usage.total(use.cached for use in uses)
         rows += [(say("cost.saved"), usage.spending(saved, say))] if saved.requests else []
         rows += [(say("cost.unanswered"), line) for line in usage.unanswered_notes(uses, say, "cost.unanswered_line")]

@@ -43,6 +43,7 @@ STAGES = (
 
 
 CUT_OFF = "cut_off"
+NOTABLE_LAG = 0.1  # of p50
 
 # --- what ran -------------------------------------------------------------------------------------
 
@@ -291,17 +292,20 @@ def _answerability_rows(counts: Mapping[str, int], say: Wording) -> list[list[st
 def latency(document: Document) -> Section | None:
     """p50 and p95 of each stage in milliseconds."""
     say = document.say
+    in_flight = str((document.run.get("config") or {}).get("max_concurrency") or "–")
     rows = [
         [
             say.name("stage", stage),
             *_percentiles(entry),
             str(entry.get("n") or 0),
+            in_flight,
             _latency_note(document, stage, entry),
         ]
         for stage, entry in latency_stages(document.summary)
     ]
-    headers = [say("latency.stage"), "p50 (ms)", "p95 (ms)", "n", say("latency.note")]
-    return section("latency", say("head.latency"), Table(headers, rows, right=(1, 2, 3)))
+    headers = [say("latency.stage"), "p50 (ms)", "p95 (ms)", "n", say("latency.in_flight"), say("latency.note")]
+    table = Table(headers, rows, right=(1, 2, 3, 4))
+    return section("latency", say("head.latency"), table, Note(lag_note(document), "quiet"))
 
 
 def latencies(document: Document) -> Histogram | None:
@@ -341,14 +345,26 @@ def _percentiles(entry: Mapping[str, Any]) -> tuple[str, str]:
 
 def _latency_note(document: Document, stage: str, entry: Mapping[str, Any]) -> str:
     say, n, total = document.say, entry.get("n") or 0, document.cases["ok"]
-    if n == 0:
+    n_repeated = entry.get("n_repeated") or 0
+    if n + n_repeated == 0:
         return say("latency.shared" if total else "panel.latency_none")
     if stage in document.offer.pipeline.between:
         return ""
-    some = [say("latency.some", n=n, total=total)] if n < total else []
+    some = [say("latency.repeated", n=n_repeated, p95=f"{entry['p95_repeated_ms']:,.1f}")] if n_repeated else []
+    some += [say("latency.some", n=n + n_repeated, total=total)] if n + n_repeated < total else []
     if stage == "retrieval" and (document.summary.get("timing") or {}).get("rankings_reused"):
         some.append(say("latency.earlier"))
     return "; ".join(some)
+
+
+def lag_note(document: Document) -> str:
+    """A note where this process was too busy to notice replies at once; empty where that is little."""
+    timing = document.summary.get("timing") or {}
+    lag_ms = timing.get("loop_lag_ms") or 0.0
+    p50_ms = ((timing.get("latency") or {}).get("case") or {}).get("p50_ms")
+    if p50_ms is None or lag_ms <= NOTABLE_LAG * p50_ms or not usage.uses(document.summary):
+        return ""
+    return document.say("latency.lag", lag=f"{lag_ms:,.0f}", p50=f"{p50_ms:,.0f}")
 
 
 def index(document: Document) -> Section | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, get_args
 
 from runner.llm.messages import Role
@@ -40,6 +40,11 @@ class Use:
     live: Consumption
     cached: Consumption
     unanswered: Consumption = field(default_factory=Consumption)
+
+    @property
+    def all_requests(self) -> Consumption:
+        """What was asked of the server, with the number of all requests that were sent, answered or not."""
+        return replace(self.live, requests=self.live.requests + self.unanswered.requests)
 
 
 def uses(summary: Mapping[str, Any]) -> list[Use]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from array import array
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -12,6 +13,7 @@ from runner.system.stopwatch import Alarm
 
 PATIENCE_S = 30.0
 NAMED = 3
+LAG_PERIOD_S = 0.2  # between looks at the event loop
 
 
 @dataclass(slots=True)
@@ -42,6 +44,37 @@ class Flight:
         now = time.perf_counter()
         busy = sorted((place for place in self.places if place.case is not None), key=lambda place: place.since)
         return ", ".join(f"{place.case} ({place.stage}, {now - place.since:.0f} s)" for place in busy[:NAMED])
+
+
+@dataclass(slots=True)
+class LoopLag:
+    """By how much the event loop wakes its tasks too late: a reply that has arrived waits as long for its task.
+    `seconds`: one entry for each look."""
+
+    seconds: array[float] = field(default_factory=lambda: array("d"))
+
+    @property
+    def mean_ms(self) -> float | None:
+        """The mean over time, in which long delays count for as long as they last; None where it was not measured."""
+        if not self.seconds:
+            return None
+        lasting = sum(late + LAG_PERIOD_S for late in self.seconds)
+        return sum(late * (late + LAG_PERIOD_S) for late in self.seconds) / lasting * 1000
+
+    @asynccontextmanager
+    async def measure(self) -> AsyncIterator[None]:
+        """Measure while the body runs."""
+        watcher = asyncio.create_task(self._watch())
+        try:
+            yield
+        finally:
+            watcher.cancel()
+
+    async def _watch(self) -> None:
+        while True:
+            began = time.perf_counter()
+            await asyncio.sleep(LAG_PERIOD_S)
+            self.seconds.append(max(0.0, time.perf_counter() - began - LAG_PERIOD_S))
 
 
 @asynccontextmanager

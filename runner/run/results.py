@@ -60,7 +60,8 @@ class Tally:
 @dataclass(frozen=True, slots=True)
 class Finished:
     """The result of the engine: the problems of the data and the ids of all cases. `stop`: why cases are pending;
-    `elapsed_s`: over all passes of the run; `tally`: counts of the rows, filled while they are summed up."""
+    `elapsed_s`: over all passes of the run; `tally`: counts of rows, filled while they are summed up; `loop_lag_ms`:
+    the mean of the last pass."""
 
     problems: Sequence[DataProblem]
     ids: Sequence[str]
@@ -68,6 +69,7 @@ class Finished:
     stop: Stop | None
     elapsed_s: float
     tally: Tally = field(default_factory=Tally)
+    loop_lag_ms: float | None = None
 
 
 def summary_of(
@@ -125,6 +127,7 @@ def _timing(
         **{name: value for name, value in own.items() if name != "latency"},
         **finished.preparation.timing,
         **({} if models is None else models.usage(job.cell)),
+        **({} if finished.loop_lag_ms is None else {"loop_lag_ms": finished.loop_lag_ms}),
         "created_at": head["created_at"],
         "elapsed_s": round(finished.elapsed_s, 3),
     }

@@ -145,7 +145,9 @@ def _run_cases(job: Job, head: dict[str, Any], components: BuiltComponents, star
             return _outcome_of_pass(stop, elapsed_s, len(cases)), None
         journal.take_back()
         with _indexing(job, journal, catalogue_in(head).telling_right) as index:
-            finished = Finished(case_set.problems, service.ids, preparation, stop, elapsed_s, Tally(index))
+            finished = Finished(
+                case_set.problems, service.ids, preparation, stop, elapsed_s, Tally(index), service.lag.mean_ms
+            )
             summary = redacted_value(summary_of(job, head, options, components, finished, journal))
         reasons = write_errors(errors, case_set.problems, journal.rows(finished.tally.errors))
     outcome = replace(outcome_of(summary, options, stop, reasons), unfinished=finished.tally.unfinished)

@@ -22,7 +22,7 @@ from runner.protocols import Case, JudgeChecking, Opening
 from runner.records import Preparation, Row
 from runner.run.ahead import prepare_ahead
 from runner.run.engine import INTERRUPTED, Limits, Stop, run_cases
-from runner.run.inflight import PATIENCE_S, tell_when_quiet
+from runner.run.inflight import PATIENCE_S, LoopLag, tell_when_quiet
 from runner.run.job import Job
 from runner.run.progress import progress, show_waiting
 from runner.system import terminal
@@ -52,6 +52,7 @@ class Service:
     done_ids: Collection[str] = ()
     share: Callable[[Sequence[int]], Sequence[int]] = field(default=lambda places: places)
     shard_folder: Path | None = None
+    lag: LoopLag = field(default_factory=LoopLag)
 
     @cached_property
     def ids(self) -> Sequence[str]:
@@ -192,7 +193,8 @@ async def _run(service: Service, models: Sequence[Models], calls: CallLog) -> St
         judges = [part for key, part in service.components.parts.items() if key.split(".")[0] == "judge"]
         reports, is_waiting = service.job.cfg.format != "json", any(door.may_send for door in models)
         is_waiting = is_waiting and service.shard_folder is None  # the run of a shard prepares its end itself
-        async with prepare_ahead(judges, reports=reports, is_waiting=is_waiting):
+        measuring = service.lag.measure() if models else nullcontext()
+        async with prepare_ahead(judges, reports=reports, is_waiting=is_waiting), measuring:
             return await run_cases(
                 service.components.root, service.pending, limits, record, tell, service.journal.earlier_row
             )

@@ -309,7 +309,10 @@ def _as_read(row: Row) -> dict[str, Any]:
         "labels": dict(row.labels),
         "unscored": list(row.unscored),
         "weights": dict(row.weights),
-        "timings": {stage: {"ms": timing.ms, "live": timing.live} for stage, timing in row.timings.items()},
+        "timings": {
+            stage: {"ms": timing.ms, "live": timing.live, "repeated_ms": timing.repeated_ms}
+            for stage, timing in row.timings.items()
+        },
         "judgements": orjson.loads(orjson.dumps(row.judgements)) if row.judgements else {},
         "error": row.error,
         "stage": row.stage,

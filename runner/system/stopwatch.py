@@ -16,10 +16,10 @@ from runner.records import Timing
 class Watch:
     """`live` until something under it came from a cache or needed a second attempt."""
 
-    __slots__ = ("_outer", "_token", "live", "started", "waited_s")
+    __slots__ = ("_outer", "_token", "live", "repeated_s", "started", "waited_s")
 
     def __enter__(self) -> Watch:
-        self.waited_s, self.live = 0.0, True
+        self.waited_s, self.repeated_s, self.live = 0.0, 0.0, True
         self._outer = _running.get()
         self._token: Token[Watch | None] = _running.set(self)
         self.started = time.perf_counter()
@@ -29,17 +29,19 @@ class Watch:
         _running.reset(self._token)
         if self._outer is not None:
             self._outer.waited_s += self.waited_s
+            self._outer.repeated_s += self.repeated_s
             self._outer.live = self._outer.live and self.live
 
     @property
     def ms(self) -> float:
-        """Milliseconds so far, without waiting."""
-        return (time.perf_counter() - self.started - self.waited_s) * 1000
+        """Milliseconds so far, without waiting; 0 where things waited side by side for longer."""
+        return max(0.0, time.perf_counter() - self.started - self.waited_s) * 1000
 
     @property
     def timing(self) -> Timing:
         """The measured time."""
-        return Timing(self.ms, self.live)
+        ms = self.ms
+        return Timing(ms, self.live, ms + self.repeated_s * 1000 if self.repeated_s else None)
 
 
 _running: ContextVar[Watch | None] = ContextVar("watch", default=None)
@@ -50,11 +52,13 @@ def stopwatch() -> Watch:
     return Watch()
 
 
-def note(*, waited_s: float = 0.0, live: bool = True) -> None:
-    """Report work to the stopwatch of the caller, if any."""
+def note(*, waited_s: float = 0.0, live: bool = True, repeated_s: float = 0.0) -> None:
+    """Report work to the stopwatch of the caller, if any. `repeated_s`: the part of the wait from the first attempt to
+    the last."""
     watch = _running.get()
     if watch is not None:
         watch.waited_s += waited_s
+        watch.repeated_s += repeated_s
         watch.live = watch.live and live
 
 

@@ -72,8 +72,8 @@ async def test_a_judge_without_health_is_not_asked(judge: Any) -> None:
 
 async def test_a_judge_with_health_of_its_own_making() -> None:
     judge = Notes(health=True)
-    assert (await full_rag(judge).check_judge())["judge_health"]["answer_relevancy"]["n"] == 24
-    assert len(judge.asked) == 52
+    assert (await full_rag(judge).check_judge())["judge_health"]["answer_relevancy"]["n"] == 34
+    assert len(judge.asked) == 84
 
 
 def test_another_model_or_prompt_is_another_identity() -> None:
@@ -146,11 +146,11 @@ def test_a_run_with_a_model_as_judge(tmp_path: Path, monkeypatch: pytest.MonkeyP
         assert rows["en-1"]["judgements"]["faithfulness"]["reasoning"] == "It is supported."
         assert rows["ko-1"]["judgements"]["answer_relevancy"]["reasoning"] == "근거가 있습니다."
         assert summary["mean_faithfulness"] == summary["mean_answer_relevancy"] == (1.0 + 0.25) / 2
-        assert summary["facts"]["judge_health"]["faithfulness"]["n"] == 28
+        assert summary["facts"]["judge_health"]["faithfulness"]["n"] == 50
         assert sum("30일 걸립니다." in body["messages"][1]["content"] for body in server.requests) == 2
-        assert server.count == 48 + 4  # controls, two judgements a case
+        assert server.count == 80 + 4  # controls, two judgements a case
 
         Path("own.yaml").write_text(rubric.replace("You grade how well", "We grade how well"), "utf-8")
         assert main(words) == 0
         assert list(Path("run").glob("per_item.before-*.jsonl"))  # rows of another prompt are not mixed
-        assert server.count == 52 + 11 + 1  # what is asked in English about relevancy: 11 controls, a case
+        assert server.count == 84 + 16 + 1  # what is asked in English about relevancy: 16 controls, a case

@@ -13,6 +13,7 @@ import pytest
 from plugins.system.http import HttpSystem
 from runner.errors import EvaluationError, InputError, ReplyError, StopRunError
 from runner.records import NamedContext, SystemReply
+from runner.system.stopwatch import stopwatch
 from tests.plugins.system.asking import ASKED_BEFORE, QUERY, door, opened, settings
 from tests.services.memory_server import serving_memories
 from tests.services.ports import free_port
@@ -294,3 +295,17 @@ async def test_a_budget_in_usd_needs_the_price_of_a_question(tmp_path: Path, ser
         ):
             await asked.ask(QUERY, 2)
         assert models.usage(".")["usage_total"]["live"]["usd"] == pytest.approx(0.8)
+
+
+async def test_the_latency_of_a_repeated_request_is_that_of_the_exchange_with_all_attempts_beside_it(
+    service: RagService, tmp_path: Path
+) -> None:
+    service.faults.append((503, {"Retry-After": "0"}))
+    asked, models = system(tmp_path, service, retries=1)
+    async with opened(asked, models):
+        with stopwatch() as watch:
+            await asked.ask(QUERY)
+        timing = watch.timing
+    assert timing.ms is not None and timing.repeated_ms is not None
+    assert timing.live is False and timing.repeated_ms > timing.ms
+    assert len(service.asked) == 2

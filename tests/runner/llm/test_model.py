@@ -27,7 +27,7 @@ async def test_an_answer_is_paid_for_once(server: ModelsServer, tmp_path: Path) 
             second = await model.chat(question("1"))
     assert server.count == 1
     assert (first.cached, second.cached) == (False, True)
-    assert second == replace(first, attempts=0, waited_s=0.0)
+    assert second == replace(first, attempts=0, waited_s=0.0, took_s=0.0)
     assert (first_watch.live, second_watch.live) == (True, False)
     told = door.usage("0")["usage"]["judge"]["test:m"]
     assert told["live"]["requests"] == told["cached"]["requests"] == 1

@@ -217,6 +217,17 @@ def test_latency_counts_live_timings_of_stages_and_whole_cases_that_ended_well()
     }
 
 
+def test_second_attempts_are_counted_apart_and_are_no_replies_from_a_cache():
+    rows = [
+        row(timings={"system": Timing(100.0)}, latency_ms=100.0),
+        row(timings={"system": Timing(102.0, live=False, repeated_ms=702.0)}, latency_ms=102.0),
+        row(timings={"system": Timing(1.0, live=False)}, latency_ms=1.0),  # from the cache
+    ]
+    expected = {"p50_ms": 100.0, "p95_ms": 100.0, "n": 1, "n_repeated": 1, "p95_repeated_ms": pytest.approx(671.9)}
+    assert latency(rows) == {"case": expected, "system": expected}
+    assert latency(rows[2:])["case"] == {"p50_ms": None, "p95_ms": None, "n": 0}
+
+
 def test_cost_is_that_of_cases_that_ended_well_and_unknown_with_one_unknown_price():
     judge = [RoleCost(2, 100, 10, 0.25), RoleCost(1, 50, 5, 0.5)]
     rows = [

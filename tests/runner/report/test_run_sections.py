@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from runner.report.run import cases_line, failures_by_stage, index_facts
+from runner.report.run import cases_line, failures_by_stage, index_facts, latency
 from runner.words.wording import LANGUAGES
 from tests.run_documents import as_markdown, document_of
 
@@ -67,3 +67,39 @@ def test_questions_that_min_score_declines_are_no_clean_result(
     lost = {"none": 10, "not_retrieved": 0, "below_k": 0, "wrong_answer": 0, "refused_answerable": 0}
     counts = {"lost_at": lost, "answerability": table, **({"retrieval_gate": gate} if gate else {})}
     assert line in " ".join(as_markdown([failures_by_stage(document_of(tmp_path, {"counts": counts}))]).split())
+
+
+TIMED: dict[str, Any] = {
+    "cases": {"total": 400, "ok": 400, "failed": 0, "timeout": 0, "pending": 0, "unscored": 0},
+    "timing": {
+        "latency": {"case": {"p50_ms": 101.0, "p95_ms": 317.0, "n": 358, "n_repeated": 42, "p95_repeated_ms": 2210.0}},
+        "usage": {"system": {"http://127.0.0.1/ask": {"live": {"requests": 400}}}},
+        "loop_lag_ms": 31.0,
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("language", "note", "lag"),
+    [
+        (
+            "en",
+            "42 cases needed a second attempt; with it p95 2,210.0 ms",
+            "31 ms late on average, beside a p50 of 101 ms",
+        ),
+        (
+            "ko",
+            "사례 42개는 다시 요청해야 했고, 그 시간까지 더한 p95는 2,210.0 ms",
+            "평균 31 ms 늦었습니다(p50 101 ms)",
+        ),
+    ],
+)
+def test_latency_names_second_attempts_the_number_in_flight_and_a_late_loop(
+    tmp_path: Path, language: str, note: str, lag: str
+) -> None:
+    config = {"report": {"language": language}, "max_concurrency": 128}
+    text = as_markdown([latency(document_of(tmp_path, TIMED, run={"config": config}))])
+    assert f"| 101.0 | 317.0 | 358 | 128 | {note} |" in text
+    assert lag in text
+    timing = {**TIMED["timing"], "loop_lag_ms": 10.0}
+    assert lag[:5] not in as_markdown([latency(document_of(tmp_path / "b", {**TIMED, "timing": timing}))])

@@ -159,7 +159,7 @@ def test_slices_show_thirty_groups_and_count_the_rest(tmp_path: Path) -> None:
 def test_latency_of_a_shared_ranking_is_labelled(tmp_path: Path) -> None:
     timing = {"latency": {"retrieval": {"p50_ms": 1.0, "p95_ms": 2.0, "n": 9}}, "rankings_reused": True}
     text = written(write_run(tmp_path, summary={"timing": timing}))
-    assert "| retrieval | 1.0 | 2.0 | 9 | measured by the run that made the shared ranking |" in text
+    assert "| retrieval | 1.0 | 2.0 | 9 | – | measured by the run that made the shared ranking |" in text
 
 
 def test_a_long_question_is_cut(tmp_path: Path) -> None:

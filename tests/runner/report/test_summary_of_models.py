@@ -59,7 +59,7 @@ def test_attempts_without_an_answer_that_may_be_billed(tmp_path: Path) -> None:
         "(unknown price for up to 4,600 tokens), and a budget counts them as spent."
     )
     text = written(write_run(tmp_path, MODELS_RUN, changed)).replace("\\", "")
-    assert sentence in text and "| **Total** |  | **1,124** |" in text
+    assert sentence in text and "| **Total** |  | **1,127** |" in text
     report.write(tmp_path)
     assert sentence in (tmp_path / "report.html").read_text(encoding="utf-8")
     korean = written(write_run(tmp_path, merged(MODELS_RUN, KOREAN), changed)).replace("\\", "")

@@ -322,7 +322,7 @@ def test_without_stages_the_run_is_timed_without_its_waiting() -> None:
 
     plain, waits, cached = (asyncio.run(run_case(Plain(), Case(id), 5)).latency_ms for id in ("a", "waits", "cached"))
     assert plain is not None and plain >= 20
-    assert waits is not None and waits < 0  # ten seconds less than it took
+    assert waits == 0.0  # it took less than ten seconds
     assert cached is None
 
 

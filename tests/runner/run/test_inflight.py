@@ -1,7 +1,7 @@
 import asyncio
 import time
 
-from runner.run.inflight import Flight, tell_when_quiet
+from runner.run.inflight import LAG_PERIOD_S, Flight, LoopLag, tell_when_quiet
 
 
 def test_the_slowest_come_first_and_idle_places_are_left_out() -> None:
@@ -50,3 +50,13 @@ def test_nobody_is_told_of_what_is_quick() -> None:
     told: list[float] = []
     asyncio.run(main())
     assert told == []
+
+
+async def test_the_lag_of_the_loop_is_how_late_it_wakes_a_task() -> None:
+    lag = LoopLag()
+    assert lag.mean_ms is None
+    async with lag.measure():
+        await asyncio.sleep(0)
+        time.sleep(LAG_PERIOD_S + 0.2)  # noqa: ASYNC251  work that blocks the loop
+        await asyncio.sleep(0.01)
+    assert lag.mean_ms is not None and lag.mean_ms >= 190

@@ -52,7 +52,7 @@ def test_a_row_keeps_every_field(tmp_path: Path) -> None:
     )
     kept = json.loads(write(tmp_path / "per_item.jsonl", whole).read_text(encoding="utf-8"))
     assert kept["id"] == "가-1" and kept["tags"] == ["x"] and kept["labels"] == {"lost_at": "none"}
-    assert kept["timings"] == {"retrieval": {"ms": 2.5, "live": True}}
+    assert kept["timings"] == {"retrieval": {"ms": 2.5, "live": True, "repeated_ms": None}}
     assert kept["judgements"]["faithfulness"] == {"score": 0.5, "reasoning": "why", "error": None, "details": {}}
 
 

@@ -159,3 +159,11 @@ def test_without_a_deadline_there_is_nothing_to_stop() -> None:
             await asyncio.sleep(1)
 
     virtual_time.run(main())
+
+
+def test_what_was_asked_for_again_is_timed_with_all_attempts() -> None:
+    with stopwatch() as whole, stopwatch() as stage:
+        note(waited_s=1.0, live=False, repeated_s=2.0)
+    for watch in (whole, stage):
+        assert watch.timing.repeated_ms is not None
+        assert watch.timing.live is False and watch.timing.repeated_ms >= 2000.0
