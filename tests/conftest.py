@@ -65,7 +65,7 @@ TOGETHER = {
         "tests/runner/metrics/test_correlation.py",
         "tests/runner/metrics/test_memory.py",
         "tests/runner/metrics/test_paired.py",
-        "tests/runner/metrics/test_ppi.py",
+        "tests/runner/metrics/test_corrected_mean.py",
         "tests/runner/metrics/test_rank_agreement.py",
         "tests/runner/metrics/test_statistics.py",
     ),
