@@ -27,6 +27,7 @@ from runner import __version__
 
 FOLDER = Path(__file__).resolve().parent
 DATA = FOLDER.parents[1] / "shared" / "data"
+JUDGED = DATA / "judged_answers"  # clones of the sets that benchmarks/answers.py names
 LIBRARIES = ("numpy", "scipy", "bm25s", "faiss-cpu", "hydra-core", "mlflow", "openai", "redis")
 PATH = re.compile(r"(?<![\w.])/[\w.-]+(?:/[\w.-]+)+")  # of this machine, in what a benchmark prints
 
@@ -80,11 +81,13 @@ BENCHMARKS = (
     Benchmark("Vault of notes", "vault", quick=("300",)),
     Benchmark("Comparison of large runs", "comparison", quick=("--cases", "2000", "--metrics", "6")),
     Benchmark("Coverage of intervals", "intervals", quick=("--repetitions", "50", "--n", "10")),
+    Benchmark("Coverage of comparisons", "coverage", quick=("--tries", "5")),
     Benchmark("Regression rules", "gates", quick=("--pairs", "5", "--cases", "100")),
     Benchmark("Latency of identical runs", "identical_runs", quick=("--tries", "5")),
     Benchmark("Large runs", "soak", quick=("--quick", "--cases", "2000")),
     Benchmark("A million passages", "million", quick=("--passages", "2000")),
     Benchmark("Cases of a large run", "growth", quick=("--cases", "2000", "--documents", "20000", "--part", "500")),
+    Benchmark("Right without a model against people", "answers", (str(JUDGED),), needs=JUDGED),
     Benchmark("Refusals", "refusals"),
     Benchmark("Lexical judge against people", "judge", needs=DATA / "mtrag_human"),
     Benchmark("Control items of judges", "controls", quick=("4",)),

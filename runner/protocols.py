@@ -1357,10 +1357,10 @@ OPTIONAL: Mapping[type, tuple[type, ...]] = {  # by protocol; other modules with
     Retriever: (CachedRetriever, RemoteRetriever, Reference, Foreign, AnswerScored, Weighed, TextTelling, Closing),
     Chunker: (Cutting,),
     Embedder: (CachedEmbedder, Vectorless, Rehearsing, Fitted, Weighed),
-    Generator: (Declining, Prompting),
+    Generator: (Declining, Prompting, Logged),
     System: (Within,),
     Judge: (Completing, HealthChecked, Limited, Reading, Learning),
-    Scorer: (Measuring, Named, Offering, Asking, SelfJudging, Preparing),
+    Scorer: (Measuring, Named, Offering, Asking, SelfJudging, CaseChecking, Preparing),
     Case: (Clustered,),
     Evaluation: (Measuring, JudgeChecking, Opening, Rejudging, Summing, Projecting, Separable, Calling),
 }

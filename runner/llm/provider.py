@@ -197,7 +197,7 @@ class Provider:
         try:
             return parse_loosely(self._keyless(response.body))
         except ValueError:
-            text = decode_text(response.body, response.charset)
+            text = decode_text(response.body, response.charset, errors="strict")
             return parse_loosely(self._keyless(text.encode("utf-8", "replace")))
 
     async def close(self) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import codecs
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from runner.llm.loose_json import parse_loosely
 from runner.llm.verdict import ToldError
@@ -75,12 +75,13 @@ def read_json(body: bytes, content_type: str, charset: str | None, delta: str | 
         return join_events(events, delta)
 
 
-def decode_text(body: bytes, charset: str | None = None) -> str:
+def decode_text(body: bytes, charset: str | None = None, *, errors: Literal["replace", "strict"] = "replace") -> str:
     """The text of a body: by its byte order mark, else in the charset that the service declares, else in UTF-8. A body
-    that does not fit is read as UTF-8, then as the charset of Korean services that declare none."""
+    that does not fit is read as UTF-8, then as the charset of Korean services that declare none. What fits nothing has
+    its wrong bytes replaced; raises UnicodeDecodeError with `errors="strict"`."""
     for bom, encoding in BOMS.items():
         if body.startswith(bom):
-            return body.decode(encoding, "replace")
+            return body.decode(encoding, errors)
     declared = (charset or "").strip("\"' ").lower()
     encodings = [CHARSETS.get(declared, declared), "utf-8", GUESSED]
     if encodings[0] == "cp1252":  # declared by default, also of UTF-8, which hardly any other text is by chance
@@ -90,7 +91,7 @@ def decode_text(body: bytes, charset: str | None = None) -> str:
             return body.decode(encoding)
         except (UnicodeDecodeError, LookupError):
             continue
-    return body.decode("utf-8", "replace")
+    return body.decode("utf-8", errors)
 
 
 def _parse(text: str) -> Any:

@@ -190,9 +190,10 @@ def test_what_is_written_stays_below_the_root(client: TestClient, root: Path, tm
 
 def test_halves_of_characters_are_no_error_of_the_server(client: TestClient, root: Path) -> None:
     rows = [json.loads(line) for line in (root / "run" / "per_item.jsonl").read_text(encoding="utf-8").splitlines()]
-    rows[0]["output"]["answer"] = "half \ud800"
+    half = next(row for row in rows if "faithfulness" in row["judgements"])
+    half["output"]["answer"] = "half \ud800"
     (root / "run" / "per_item.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    for path in ("runs/run", f"runs/run/cases/{rows[0]['id']}", "cases?runs=run"):
+    for path in ("runs/run", f"runs/run/cases/{half['id']}", "cases?runs=run"):
         assert "half ?" in client.get(f"{API}/{path}").text, path
     assert "half ?" in client.post(f"{API}/runs/run/labels", json={"rater": "anna"}).text
     sent = {"content": b'{"dataset_id": "\\ud800"}', "headers": {"content-type": "application/json"}}
