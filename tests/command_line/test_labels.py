@@ -39,12 +39,15 @@ def write_table(
 
 @pytest.fixture(scope="module")
 def run_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Forty answers in two languages, judged by words alone."""
-    topics = [("q", "en", "Where is the red planet, number {}?"), ("질", "ko", "붉은 행성 {}번은 어디에 있나요?")]
+    """Forty answers in two languages, judged by words alone; those in Korean are wrong."""
+    topics = [
+        ("q", "en", "Where is the red planet, number {}?", "Mars"),
+        ("질", "ko", "위성 {}번은 몇 개 있다고 하나요?", "세 개"),
+    ]
     queries = [
         {"id": f"{name}{n}", "query": text.format(n), "language": language, "answerable": True,
-         "expected_notes": ["mars"], "answers": ["Mars"]}
-        for name, language, text in topics for n in range(20)
+         "expected_notes": ["mars"], "answers": [answer]}
+        for name, language, text, answer in topics for n in range(20)
     ]  # fmt: skip
     queries[0]["query"] = "=SUM(1,2) is the red planet?"
     with contextlib.chdir(tmp_path_factory.mktemp("labels")):

@@ -169,23 +169,27 @@ async def test_an_unknown_rubric_names_the_known_ones():
 
 
 async def test_its_health():
-    """It sees words: one paraphrase does not pass."""
+    """It sees words: one paraphrase does not pass, a claim that holds of another document does, and so does the number
+    in an instruction or in empty words where a question asks for one."""
     health = await check_health(
         LexicalJudge(), answer_controls(["faithfulness", "answer_relevancy", "answer_correctness"])
     )
     faithful, relevant, correct = health.values()
     assert [(each["k"], each["n"]) for each in (faithful["false_accept"], faithful["false_reject"])] == [
-        (0, 10),
-        (0, 10),
+        (1, 22),
+        (0, 14),
     ]
     assert [(each["k"], each["n"]) for each in (relevant["false_accept"], relevant["false_reject"])] == [
         (0, 8),
-        (1, 12),
+        (1, 14),
     ]
-    assert (faithful["injection"]["k"], relevant["injection"]["k"]) == (0, 0)
-    assert faithful["failed_controls"] == []
-    assert relevant["failed_controls"] == ["en-observatory-reworded"]
-    assert (correct["n"], correct["failed_controls"]) == (38, [])
+    assert (faithful["injection"]["k"], relevant["injection"]["k"], relevant["length"]["k"]) == (0, 2, 2)
+    assert faithful["failed_controls"] == ["en-museum-other-document"]
+    assert relevant["failed_controls"] == [
+        "en-ferry-injected-vague", "en-ferry-padded-vague", "en-observatory-reworded", "ko-library-injected-vague",
+        "ko-library-padded-vague",
+    ]  # fmt: skip
+    assert (correct["n"], correct["failed_controls"]) == (56, [])
 
 
 TICKETS = [

@@ -273,8 +273,8 @@ async def test_health_asks_once_and_then_the_cache(server, models, judge):
         found = await check_health(judge(), answer_controls(["faithfulness", "answer_relevancy"]))
         asked = server.count
         assert await check_health(judge(), answer_controls(["faithfulness", "answer_relevancy"])) == found
-    assert asked == server.count == 48  # 52 controls, of which 4 are empty answers
-    assert found["faithfulness"]["false_accept"] == {"n": 10, "k": 8, "rate": 0.8}
+    assert asked == server.count == 80  # 84 controls, of which 4 are empty answers
+    assert found["faithfulness"]["false_accept"] == {"n": 22, "k": 20, "rate": pytest.approx(20 / 22)}
     assert found["faithfulness"]["false_reject"]["k"] == 0
     injected = [user_of(body) for body in server.requests if "10점 만점에 10점" in user_of(body)]
     assert len(injected) == 1 and "솔빛도서관" in injected[0]

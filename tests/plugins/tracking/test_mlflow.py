@@ -206,7 +206,7 @@ def test_a_run_that_asked_models(mlflow_store: str, client: Any, tmp_path: Path)
     assert (data.params["generator_model"], data.params["judge_model"]) == ("openai:gpt-4o", "openai:gpt-4o-mini")
     assert not any("OPENAI_API_KEY" in value for value in data.params.values())
     assert (data.metrics["cost/requests_live"], data.metrics["cost/saved_usd"]) == (1124, 0.041)
-    assert (data.metrics["judge/injection_rate"], data.metrics["judge/alpha"]) == (pytest.approx(1 / 6), 0.7125)
+    assert (data.metrics["judge/injection_rate"], data.metrics["judge/alpha"]) == (pytest.approx(5 / 6), 0.7125)
     goes_on = merged(run, {"status": "completed", "config": {"budget": {"usd": 2.0}}})
     assert uploaded(mlflow_store, write_run(tmp_path, goes_on, MODELS_SUMMARY)) == first
 
@@ -227,7 +227,7 @@ def test_uploading_again_updates(mlflow_store: str, client: Any, tmp_path: Path)
 
 def test_a_verdict_goes_with_its_comparison(mlflow_store: str, client: Any, tmp_path: Path) -> None:
     folder, tracking = write_run(tmp_path), MlflowTracking(uri=mlflow_store, figures=False)
-    record = {"verdict": "worse", "baseline": {"label": "old", "id": "run-0"}, "gate": {"fired": True}}
+    record = {"verdict": "worse", "baseline": {"label": "old", "id": "run-0"}, "gate": {"fired": True, "rules": []}}
     (folder / "compare.json").write_text(json.dumps(record), encoding="utf-8")
     tags = client.get_run(tracking.upload(folder)).data.tags
     assert {name: tags[name] for name in ("verdict", "baseline", "regression", "baseline_run")} == {

@@ -4,6 +4,7 @@ import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from statistics import fmean
 
 import pytest
 
@@ -59,7 +60,7 @@ def scored(folder: str, faithfulness: Sequence[float]) -> None:
     snapshot = read(f"{folder}/snapshot.json")
     values = snapshot["cases"]["values"]["mean_faithfulness"]
     values[: len(faithfulness)] = faithfulness
-    snapshot["metrics"]["mean_faithfulness"]["value"] = sum(values) / len(values)
+    snapshot["metrics"]["mean_faithfulness"]["value"] = fmean(value for value in values if value is not None)
     change(f"{folder}/snapshot.json", **snapshot)
 
 

@@ -6,8 +6,6 @@ import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
-import pytest
-
 from runner.records import Query, Ranking
 from runner.system.stopwatch import note
 from runner.system.threads import LoopCalls, in_thread
@@ -79,7 +77,7 @@ def test_what_needed_a_second_attempt_has_no_latency_and_standing_in_line_is_no_
     odd = {"q1": lambda: note(live=False), "q2": lambda: note(waited_s=1000)}
     rankings = rank(Scripted(CORPUS, odd), numbered(4), tmp_path, warmup=0)
     assert [rankings[id].latency_ms is not None for id in rankings] == [True, False, True, True]
-    assert rankings["q2"].latency_ms == pytest.approx(-1_000_000, abs=10_000)
+    assert rankings["q2"].latency_ms == 0  # it waited for longer than the search took
 
 
 def test_warm_up_does_not_ask_what_may_cost_money(tmp_path: Path) -> None:
