@@ -17,6 +17,7 @@ RUNS = ("run", "run_dir", "baseline", "candidate", "record")  # places of comman
 RUN_KEYS = ("compare", "out", "run")  # options that name a run folder
 DECLARED = re.compile(r'\b(Place|Option)\("([\w ]+)"|\b(SEED|LANGUAGE|TRUST|URI)\b')
 COMPOSED = re.compile(r"^\w+:\n  _target_: runner\.(?:llm|commands)", re.M)  # what settings are put together to
+OPTIONS = re.compile(r"^OPTIONS = \(\n.*?^\)", re.M | re.S)
 SHARED = {"SEED": "seed", "LANGUAGE": "language", "TRUST": "trust", "URI": "uri"}
 
 
@@ -147,13 +148,17 @@ def _source(command: str) -> str:
     """The declaration of a command; of a part of one (`clean outputs`), the file that has it."""
     name, _, part = command.partition(" ")
     if part:
-        texts = (path.read_text(encoding="utf-8") for path in sorted((PACKAGE / "commands" / name).glob("*.py")))
+        commands = PACKAGE / "commands"
+        paths = [*sorted((commands / name).glob("*.py")), *commands.glob(f"{name}.py")]
+        texts = (path.read_text(encoding="utf-8") for path in paths)
         return next((text for text in texts if re.search(rf'Command\(\s*"{command}"', text)), "")
     place = PACKAGE / "commands" / command.replace("-", "_")
     path = place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
     text = path.read_text(encoding="utf-8") if path.is_file() else ""
     start = text.find("\nCOMMAND = ")
-    return text[start : text.find("\n\n\n", start)] if start >= 0 else ""
+    declared = text[start : text.find("\n\n\n", start)] if start >= 0 else ""
+    shared = OPTIONS.search(text) if "OPTIONS" in declared else None  # options that its parts have too
+    return declared + (shared[0] if shared else "")
 
 
 def _declaration(command: str) -> tuple[list[str], list[str], bool]:

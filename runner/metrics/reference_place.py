@@ -23,6 +23,9 @@ _CONTRAST = compile_late(r"[;\n]\s?|\b(?:while|whereas|but)\b|, and\b|(?<=[가-�
 _ROW = compile_late(r"^[^;]*\w ?: \w[^;]*$")
 _SUBJECT = compile_late(r"(?<=[\w,:;)] )[A-Z]\w+|\d+")
 _LINE = compile_late(r"\n")
+_ENDING = compile_late(
+    r"취소|환불|반품|해지|탈퇴|중단|철회|폐기|퇴사|거절|제외|\b(?:cancel|return|exchang|replac|retir|reject|refus)[a-z]*"
+)
 _CLAUSE = compile_late(r"[.!?;\n]\s|[,;]\s|\s-\s|\b(?:and|while|whereas|but)\b|(?<=[가-힣][고며데])\s|(?<=지만)\s")
 
 
@@ -43,7 +46,7 @@ class Context:
             return True
         if _has(self.question, "asks_for_the_past"):
             return False
-        if stance(self.answer.lined, *place) == "denied":
+        if stance(self._without_the_asked_ending, *place) == "denied":
             return not _has(after, "source")
         return _has(before, "old_before") or _has(after, "old_after")
 
@@ -158,6 +161,13 @@ class Context:
             and not _has(mine, "chosen")
             and not any(gives(each, [self.reference]) for each in chosen)
         )
+
+    @property
+    def _without_the_asked_ending(self) -> str:
+        """The answer without the words for an end that the question is about: asked until when one may cancel, 취소할
+        수 있습니다 denies nothing."""
+        asked = {match[0][:5] for match in _ENDING.finditer(read_text(self.question).plain)}
+        return _ENDING.sub(lambda match: "ㅡ" * len(match[0]) if match[0][:5] in asked else match[0], self.answer.lined)
 
     @property
     def _question_words(self) -> frozenset[str]:

@@ -18,6 +18,7 @@ from runner.config.compose import compose_cells
 from runner.llm.calls import FILE, call_counts, read_calls
 from tests.command_line.result_files import read, rows
 from tests.command_line.started import begun
+from tests.command_line.test_unfinished import is_judged
 from tests.services.doors import QUICK
 from tests.services.models_faults import Faults
 from tests.services.models_replies import completion
@@ -138,7 +139,9 @@ def test_a_terminal_gets_all_of_it_in_two_languages(capsys: pytest.CaptureFixtur
 def test_failed_keeps_those_of_cases_that_are_not_finished_and_none_keeps_nothing(
     words: list[str], server: ModelsServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    server.respond = lambda body: completion(body, None, refusal="No.") if "며칠" in str(body) else None
+    server.respond = lambda body: (
+        completion(body, None, refusal="No.") if is_judged(body) and "며칠" in str(body) else None
+    )
     assert main([*words, "out=o", "calls=failed"]) == 3
     assert {id for id, row in rows("o").items() if row["error"] or row["unscored"]} == {"질5"}
     assert set(shown(capsys, "o")) == {"질5"}

@@ -146,7 +146,7 @@ def wrong(folder: Path, group: str, code: str) -> list[str]:
             "judge",
             JUDGE.format(health=False, body="return 1 / 0"),
             3,
-            "8 of them: judge (mine.C): judge: ZeroDivisionError: division by zero (mine, line 6)",
+            "6 of them: judge (mine.C): judge: ZeroDivisionError: division by zero (mine, line 6)",
         ),
         (
             "generator",

@@ -66,8 +66,9 @@ def test_the_commands_of_its_readme_run(kind: str, language: str, capsys: pytest
         for line in commands:
             assert main(without_tracking(line)) == 0, line
         right = summary("outputs/first")["metrics"]["right"]
+        decided = 8 if language == "ko" else 7  # undecided: both opening hours stand in one English sentence
         assert (right["value"], right["n_scored"]) == (
-            (pytest.approx(6 / 7), 7) if kind == "logs" else (1.0, 3) if kind == "memory" else (1.0, 8)
+            (pytest.approx(6 / 7), 7) if kind == "logs" else (1.0, 3) if kind == "memory" else (1.0, decided)
         )
         report = Path("outputs/first/summary.md").read_text("utf-8")
         headings = [shown.partition("\n")[0] for shown in (report, text)]
